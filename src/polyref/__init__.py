@@ -1,0 +1,41 @@
+"""Train text generators on all of an example's references, and on pseudo-references read off their lattice."""
+
+from polyref.align import AdaptivePenalty, AlignSettings
+from polyref.data import Fields, read, render
+from polyref.encode import Encoder, Encoding, WordVectors, open_encoder
+from polyref.errors import InputError, MissingExtraError, OutputError, PolyrefError, SettingsError
+from polyref.example import Example, LatticeSummary, PseudoReference, Reference
+from polyref.expand import ExpandSettings, expand
+from polyref.lattice import Lattice, SearchSettings, Sentence
+from polyref.score import sentence_bleu
+from polyref.text import TextSettings
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "AdaptivePenalty",
+    "AlignSettings",
+    "Encoder",
+    "Encoding",
+    "Example",
+    "ExpandSettings",
+    "Fields",
+    "InputError",
+    "Lattice",
+    "LatticeSummary",
+    "MissingExtraError",
+    "OutputError",
+    "PolyrefError",
+    "PseudoReference",
+    "Reference",
+    "SearchSettings",
+    "Sentence",
+    "SettingsError",
+    "TextSettings",
+    "WordVectors",
+    "expand",
+    "open_encoder",
+    "read",
+    "render",
+    "sentence_bleu",
+]

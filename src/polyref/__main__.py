@@ -1,0 +1,6 @@
+"""`python -m polyref`."""
+
+from polyref.cli import main
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,80 @@
+"""How references are aligned: what a person can choose.
+
+In:   choices. Out: the penalties to try, in order. Not: doing it (pairwise.py, merge_order.py).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+from polyref.align.merge_order import MergeOrder
+from polyref.align.similarity import UNIT, Similarity, whole_units
+from polyref.errors import SettingsError
+
+Alignment = Literal["hard", "soft"]
+
+
+@dataclass(frozen=True, slots=True)
+class AdaptivePenalty:
+    """Start strict, and give way in steps until the lattice holds enough sentences."""
+
+    start: float = 0.9
+    step: float = 0.05
+    floor: float = 0.3
+    at_least: int = 100
+
+    def __post_init__(self) -> None:
+        _check_penalty(self.start, "start")
+        _check_penalty(self.floor, "floor")
+        if self.floor > self.start:
+            raise SettingsError(f"the floor {self.floor} lies above the start {self.start}; swap them")
+        if whole_units(self.step) < 1:
+            raise SettingsError(f"the step is {self.step}; give at least 0.0001")
+        if self.at_least < 1:
+            raise SettingsError(f"at-least is {self.at_least}; give 1 or more")
+
+    def levels(self) -> list[int]:
+        return list(range(whole_units(self.start), whole_units(self.floor) - 1, -whole_units(self.step)))
+
+
+@dataclass(frozen=True, slots=True)
+class AlignSettings:
+    """`penalty` is what a link must beat, in soft alignment; hard alignment does not depend on it."""
+
+    align: Alignment = "hard"
+    similarity: Similarity = "rescaled"
+    penalty: float | AdaptivePenalty = 0.6
+    merge_order: MergeOrder = "tree"
+
+    def __post_init__(self) -> None:
+        _check_choice("align", self.align, Alignment)
+        _check_choice("similarity", self.similarity, Similarity)
+        _check_choice("merge order", self.merge_order, MergeOrder)
+        if not isinstance(self.penalty, AdaptivePenalty):
+            _check_penalty(self.penalty, "penalty")
+
+    def penalties(self) -> list[int]:
+        """The penalties to try, in units of 1e-4, until the lattice holds `at_least` sentences."""
+        if self.align == "hard":
+            return [UNIT // 2]
+        if isinstance(self.penalty, AdaptivePenalty):
+            return self.penalty.levels()
+        return [whole_units(self.penalty)]
+
+    @property
+    def at_least(self) -> int:
+        return self.penalty.at_least if isinstance(self.penalty, AdaptivePenalty) else 0
+
+    def shown_penalty(self, units: int) -> float | None:
+        return None if self.align == "hard" else units / UNIT
+
+
+def _check_choice(what: str, value: str, choices: Any) -> None:
+    if value not in get_args(choices):
+        raise SettingsError(f'unknown {what} "{value}"; choose one of {", ".join(get_args(choices))}')
+
+
+def _check_penalty(value: float, what: str) -> None:
+    if not 0 <= value <= 1:
+        raise SettingsError(f"the {what} is {value}; give a number from 0 to 1")

@@ -1,0 +1,147 @@
+"""`polyref expand`: give every example of a file pseudo-references."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from polyref.cli import options as o
+from polyref.data import MAX_LINE_BYTES, Fields
+from polyref.expand import ExpandSettings
+from polyref.lattice import SearchSettings
+from polyref.text import TextSettings
+
+if TYPE_CHECKING:
+    from polyref.scale import Progress
+
+
+class ShortfallChoice(str, Enum):
+    keep = "keep"
+    repeat = "repeat"
+    fail = "fail"
+
+
+def expand(
+    file: o.Input,
+    output: Annotated[str, typer.Option("-o", "--output", metavar="FILE", help="Where to; a name in .gz is compressed.")] = "-",
+    per_example: Annotated[int, typer.Option("-k", "--per-example", metavar="N", help="References wanted in all, gold ones included.")] = 20,
+    align: o.AlignOption = o.Align.hard,
+    encoder: o.EncoderOption = None,
+    penalty: o.PenaltyOption = None,
+    start: o.StartOption = None,
+    step: o.StepOption = None,
+    floor: o.FloorOption = None,
+    at_least: o.AtLeastOption = None,
+    similarity: o.SimilarityOption = None,
+    preset: o.PresetOption = None,
+    merge_order: o.MergeOrderOption = o.MergeOrder.tree,
+    tokenizer: o.TokenizerOption = o.Tokenizer.words,
+    keep_case: o.KeepCase = False,
+    shortfall: Annotated[ShortfallChoice, typer.Option(help="Where a lattice has too few: keep what there is, repeat in turn, or fail.")] = ShortfallChoice.keep,
+    min_bleu: o.MinBleu = None,
+    seed: o.SeedOption = 0,
+    node_budget: o.NodeBudget = SearchSettings().node_budget,
+    workers: Annotated[int, typer.Option("-w", "--workers", metavar="N", help="Processes; the result does not depend on it.")] = 1,
+    engine: o.EngineOption = o.EngineChoice.auto,
+    id_field: o.IdField = "id",
+    source_field: o.SourceField = "source",
+    references_field: o.ReferencesField = "references",
+    max_line_bytes: o.MaxLineBytes = MAX_LINE_BYTES,
+    as_json: o.JsonOption = False,
+) -> None:
+    """Add pseudo-references to every example of a file.
+
+    The output is the input with "pseudo_references" and "lattice" added to each record.
+    """  # fmt: skip
+    from polyref.scale import Job, expand_file
+
+    adaptive = {"start": start, "step": step, "floor": floor, "at_least": at_least}
+    job = Job(
+        input=file,
+        output=output,
+        settings=ExpandSettings(
+            per_example=per_example,
+            shortfall=shortfall.value,
+            text=TextSettings(tokenizer.value, fold_case=not keep_case),
+            align=o.align_settings(align, similarity, penalty, adaptive, merge_order, preset),
+            search=SearchSettings(seed, min_bleu, node_budget),
+        ),
+        fields=Fields(id_field, source_field, references_field),
+        encoder=encoder,
+        engine=engine.value,
+        workers=workers,
+        max_line_bytes=max_line_bytes,
+    )
+    with _progress(file) as on_progress:
+        tally = expand_file(job, on_progress=on_progress, before_compiling=_say_compiling)
+    summary = tally.summary()
+    # The summary goes where the examples do not.
+    stream = sys.stderr if output == "-" else sys.stdout
+    stream.write(json.dumps(summary) + "\n" if as_json else _for_a_person(summary))
+
+
+def _say_compiling() -> None:
+    sys.stderr.write("polyref: compiling the kernels, once on this machine (about a minute)\n")
+    sys.stderr.flush()
+
+
+@contextmanager
+def _progress(file: str) -> Iterator[Callable[[Progress], None]]:
+    """A bar on standard error with rate and time left; silent when that is no terminal."""
+    if not sys.stderr.isatty():
+        yield lambda progress: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bar
+
+    size = Path(file).stat().st_size if Path(file).is_file() else None
+    columns = [
+        TextColumn("expanding"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TextColumn("{task.fields[examples]:,} examples"),
+        TextColumn("{task.fields[rate]:,.0f}/s"),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+    ]
+    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("expand", total=size, examples=0, rate=0.0)
+
+        def show(progress: Progress) -> None:
+            elapsed = bar.tasks[0].elapsed or 0.0
+            rate = progress.examples / elapsed if elapsed else 0.0
+            bar.update(task, completed=progress.position, examples=progress.examples, rate=rate)
+
+        yield show
+
+
+def _for_a_person(summary: dict[str, Any]) -> str:
+    bleu = "-" if summary["mean_bleu_kept"] is None else f"{summary['mean_bleu_kept']:.2f}"
+    seconds = ", ".join(f"{stage} {seconds:.2f}" for stage, seconds in summary["seconds"].items())
+    rows = [
+        ("examples", f"{summary['examples']:,}"),
+        ("references", f"{summary['references_before']:,} before, {summary['references_after']:,} after"),
+        ("fell short", f"{summary['fell_short']:,}"),
+        ("not exact", f"{summary['not_exact']:,}"),
+        ("sentences", f"{_large(summary['sentences_median'])} median, {_large(summary['sentences_largest'])} largest"),
+        ("mean BLEU kept", bleu),
+        ("seconds", seconds),
+    ]
+    return "".join(f"{name:<15} {value}\n" for name, value in rows)
+
+
+def _large(number: str) -> str:
+    """A whole number for a person: with commas, or as a power of ten where it is long."""
+    if not number.replace(".", "").isdecimal():
+        return number
+    whole = number.partition(".")[0]
+    return f"{float(number):,.10g}" if len(whole) <= 9 else f"{whole[0]}.{whole[1:3]}e{len(whole) - 1}"

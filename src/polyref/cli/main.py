@@ -1,0 +1,73 @@
+"""Put the verbs together, and turn errors into one line and an exit code.
+
+In:   the command line. Out: exit code 0; 2 for what a person can mend; 130 and 143 when stopped by a signal.
+Not:  what the verbs do (their own files).
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from types import FrameType
+from typing import NoReturn
+
+import typer
+
+from polyref import __version__
+from polyref.cli.expand import expand
+from polyref.cli.lattice import lattice
+from polyref.errors import PolyrefError
+
+app = typer.Typer(
+    help="Train text generators on all of an example's references, and on pseudo-references read off their lattice.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,  # plain help starts twice as fast
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command()(expand)
+app.command()(lattice)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"polyref {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: bool = typer.Option(False, "--version", help="Show the version.", callback=_show_version, is_eager=True),
+) -> None:
+    pass
+
+
+def _stop(number: int, frame: FrameType | None) -> NoReturn:
+    # Unwinds the stack, so that temporary files go and workers end.
+    raise SystemExit(128 + number)
+
+
+def main() -> None:
+    """The command `polyref`."""
+    signal.signal(signal.SIGTERM, _stop)
+    try:
+        app(standalone_mode=True)
+    except PolyrefError as error:
+        _fail(str(error), 2)
+    except BrokenPipeError:
+        # The reader of our output has gone, as `| head` does; that is no fault.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise SystemExit(0) from None
+    except KeyboardInterrupt:
+        _fail("stopped", 130)
+    except MemoryError:
+        _fail("out of memory; use fewer --workers or a smaller --node-budget", 2)
+
+
+def _fail(message: str, code: int) -> NoReturn:
+    # A message may quote what stands in a file: one line, whatever that holds.
+    line = "".join(character if character.isprintable() else " " for character in message)
+    sys.stderr.write(f"polyref: {line}\n")
+    raise SystemExit(code) from None

@@ -1,0 +1,116 @@
+"""Options that several verbs share, and the settings that they make.
+
+In:   values from the command line. Out: the rooms' settings. Not: the verbs.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Annotated, Any
+
+import typer
+
+from polyref.align import AdaptivePenalty, AlignSettings
+from polyref.errors import SettingsError
+
+
+class Align(str, Enum):
+    hard = "hard"
+    soft = "soft"
+
+
+class Similarity(str, Enum):
+    cosine = "cosine"
+    rescaled = "rescaled"
+
+
+class Tokenizer(str, Enum):
+    words = "words"
+    whitespace = "whitespace"
+
+
+class MergeOrder(str, Enum):
+    tree = "tree"
+    paper = "paper"
+
+
+class Preset(str, Enum):
+    paper = "paper"
+
+
+class EngineChoice(str, Enum):
+    auto = "auto"
+    plain = "plain"
+    compiled = "compiled"
+
+
+Input = Annotated[str, typer.Argument(metavar="FILE", help="Examples as JSON Lines, plain or gzip; - reads standard input.")]
+IdField = Annotated[str, typer.Option(metavar="KEY", help="The key of an example's id (optional in the file).")]
+SourceField = Annotated[str, typer.Option(metavar="KEY", help="The key of the source.")]
+ReferencesField = Annotated[str, typer.Option(metavar="KEY", help="The key of the list of references.")]
+MaxLineBytes = Annotated[int, typer.Option(metavar="N", help="The longest line that is read.")]
+AlignOption = Annotated[
+    Align, typer.Option("--align", help="hard: equal words are linked. soft: words whose vectors are alike.")
+]
+EncoderOption = Annotated[
+    str | None, typer.Option("--encoder", metavar="NAME", help="Soft alignment's vectors: vectors:FILE (npz or GloVe text).")
+]
+SimilarityOption = Annotated[
+    Similarity | None,
+    typer.Option("--similarity", help="cosine as it is, or rescaled by what unrelated words share.  [default: rescaled]"),
+]
+PenaltyOption = Annotated[
+    str | None, typer.Option("--penalty", metavar="P", help="What a soft link must beat, 0 to 1, or adaptive.  [default: 0.6]")
+]
+StartOption = Annotated[float | None, typer.Option("--start", help="Adaptive penalty: where it starts.  [default: 0.9]")]
+StepOption = Annotated[float | None, typer.Option("--step", help="Adaptive penalty: its steps.  [default: 0.05]")]
+FloorOption = Annotated[float | None, typer.Option("--floor", help="Adaptive penalty: where it ends.  [default: 0.3]")]
+AtLeastOption = Annotated[
+    int | None, typer.Option("--at-least", metavar="N", help="Adaptive penalty: sentences that are enough.  [default: 100]")
+]
+MergeOrderOption = Annotated[
+    MergeOrder, typer.Option("--merge-order", help="tree: join all references. paper: the paper read literally.")
+]
+TokenizerOption = Annotated[
+    Tokenizer, typer.Option("--tokenizer", help="words: punctuation apart. whitespace: cut at spaces only.")
+]
+KeepCase = Annotated[bool, typer.Option("--keep-case", help="Tell capitals from small letters.")]
+PresetOption = Annotated[
+    Preset | None, typer.Option("--preset", help="paper: raw cosine, and the paper's penalty 0.6 or its adaptive one.")
+]
+SeedOption = Annotated[int, typer.Option("--seed", help="Decides among sentences with equal scores.")]
+MinBleu = Annotated[
+    float | None,
+    typer.Option("--min-bleu", metavar="B", help="Keep sentences from this BLEU on; 0 admits those that score 0."),
+]
+NodeBudget = Annotated[int, typer.Option("--node-budget", metavar="N", help="Search nodes an example before it settles.")]
+EngineOption = Annotated[
+    EngineChoice, typer.Option("--engine", help="Plain Python or compiled kernels; the results are the same.")
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one machine-readable object.")]
+
+
+def align_settings(
+    align: Align,
+    similarity: Similarity | None,
+    penalty: str | None,
+    adaptive: dict[str, Any],
+    merge_order: MergeOrder,
+    preset: Preset | None,
+) -> AlignSettings:
+    """The alignment that the options ask for. `adaptive`: start, step, floor and at_least, None where not given."""
+    if similarity is None:
+        similarity = Similarity.cosine if preset == Preset.paper else Similarity.rescaled
+    given = {name: value for name, value in adaptive.items() if value is not None}
+    chosen: float | AdaptivePenalty
+    if penalty == "adaptive":
+        chosen = AdaptivePenalty(**given)
+    elif given:
+        option = next(iter(given)).replace("_", "-")
+        raise SettingsError(f"--{option} belongs to the adaptive penalty; add --penalty adaptive")
+    else:
+        try:
+            chosen = float(penalty) if penalty is not None else AlignSettings().penalty
+        except ValueError:
+            raise SettingsError(f'the penalty is "{penalty}"; give a number from 0 to 1, or adaptive') from None
+    return AlignSettings(align.value, similarity.value, chosen, merge_order.value)

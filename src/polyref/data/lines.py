@@ -1,0 +1,109 @@
+"""The lines of a file, plain or gzip, one at a time.
+
+In:   a path ("-" is standard input) and the longest line that is allowed.
+Out:  numbered lines of bytes, and how far through the file they stand, for a progress bar.
+Not:  what is on the lines (jsonl.py).
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import sys
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO, NamedTuple, cast
+
+from polyref.errors import InputError
+
+MAX_LINE_BYTES = 64 * 1024 * 1024
+_GZIP_MAGIC = b"\x1f\x8b"
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+class Line(NamedTuple):
+    number: int
+    content: bytes
+    position: int  # bytes of the file behind us; compressed ones where it is compressed
+
+
+def read_lines(path: str, *, max_line_bytes: int = MAX_LINE_BYTES) -> Iterator[Line]:
+    """The lines that are not blank, without their ends. An empty file is an error."""
+    name = display_name(path)
+    number = 0
+    found = False
+    with _open(path, name) as (raw, stream):
+        while True:
+            number += 1
+            try:
+                content = stream.readline(max_line_bytes + 1)
+            except EOFError:
+                raise InputError(
+                    "the gzip data ends too early", "the file is cut off; copy or make it again", file=name
+                ) from None
+            except (gzip.BadGzipFile, zlib.error) as error:
+                raise InputError(
+                    f"the gzip data is broken ({error})", "copy or make the file again", file=name
+                ) from None
+            except OSError as error:
+                raise InputError(f"cannot be read ({error.strerror or error})", file=name) from None
+            if not content:
+                break
+            if number == 1:
+                content = content.removeprefix(_BYTE_ORDER_MARK)
+            if len(content) > max_line_bytes and len(content.rstrip(b"\r\n")) > max_line_bytes:
+                raise InputError(
+                    f"the line is longer than {max_line_bytes:,} bytes",
+                    "is this one record a line? raise the limit with --max-line-bytes",
+                    file=name,
+                    line=number,
+                )
+            content = content.strip()
+            if content:
+                found = True
+                yield Line(number, content, _position(raw))
+    if not found:
+        raise InputError("the file is empty", "give one JSON object a line", file=name)
+
+
+def display_name(path: str) -> str:
+    return "<stdin>" if path == "-" else path
+
+
+@contextmanager
+def _open(path: str, name: str) -> Iterator[tuple[BinaryIO, BinaryIO]]:
+    """The file's own stream, and the stream of its decompressed bytes."""
+    if path == "-":
+        raw = cast(BinaryIO, sys.stdin.buffer)
+    else:
+        try:
+            raw = cast(BinaryIO, Path(path).open("rb"))
+        except FileNotFoundError:
+            raise InputError("there is no such file", "check the path", file=name) from None
+        except IsADirectoryError:
+            raise InputError("this is a folder", "name a file in it", file=name) from None
+        except (OSError, ValueError) as error:
+            raise InputError(f"cannot be opened ({getattr(error, 'strerror', None) or error})", file=name) from None
+    try:
+        buffered = raw if isinstance(raw, io.BufferedReader) else io.BufferedReader(raw)  # type: ignore[type-var]
+        start = buffered.peek(2)[:2]
+        if start == _GZIP_MAGIC:
+            yield raw, cast(BinaryIO, gzip.GzipFile(fileobj=buffered))
+        elif start and path.endswith(".gz"):
+            raise InputError(
+                "the name ends in .gz, but this is no gzip data", "rename it, or compress it", file=name
+            )
+        else:
+            yield raw, cast(BinaryIO, buffered)
+    finally:
+        if path != "-":
+            raw.close()
+
+
+def _position(raw: BinaryIO) -> int:
+    try:
+        return raw.tell()
+    except (OSError, ValueError):
+        return 0

@@ -1,0 +1,58 @@
+"""What every encoder offers, and how one is opened by name.
+
+In:   sentences, as lists of words.
+Out:  a unit vector for each word, rounded to float16.
+Not:  comparing vectors (align/similarity.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from polyref.errors import SettingsError
+
+
+@dataclass(frozen=True, slots=True)
+class Encoding:
+    """The words of one sentence as vectors, one row a word; `known` says which words have one."""
+
+    vectors: npt.NDArray[np.float16]
+    known: npt.NDArray[np.bool_]
+
+
+class Encoder(Protocol):
+    """Anything that gives words their vectors. `hash` names its content, `baseline` what unrelated words share."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def hash(self) -> str: ...
+
+    @property
+    def baseline(self) -> float: ...
+
+    def encode(self, sentences: Sequence[Sequence[str]]) -> list[Encoding]: ...
+
+
+def unit_vectors(vectors: npt.NDArray[Any]) -> npt.NDArray[np.float16]:
+    """Rows scaled to length 1 and rounded; a row of zeros stays one."""
+    exact = vectors.astype(np.float64)
+    lengths = np.sqrt(np.einsum("ij,ij->i", exact, exact))
+    lengths[lengths == 0] = 1.0
+    return (exact / lengths[:, None]).astype(np.float16)
+
+
+def open_encoder(name: str) -> Encoder:
+    """The encoder that a command line names: `vectors:FILE`."""
+    from polyref.encode.vectors import WordVectors
+
+    kind, _, rest = name.partition(":")
+    if kind == "vectors" and rest:
+        return WordVectors.load(rest)
+    raise SettingsError(f'unknown encoder "{name}"; give vectors:FILE, a table of word vectors (npz or GloVe text)')

@@ -1,0 +1,72 @@
+"""What flows between the rooms: an example, with its references inside it.
+
+In:   nothing; these are plain values.
+Out:  Example, Reference, PseudoReference, LatticeSummary.
+Not:  reading or writing them (data/), making pseudo-references (expand.py).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A gold reference: written by a person."""
+
+    text: str
+    weight: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class PseudoReference:
+    """A reference read off the lattice; `bleu` is its score against the gold ones, 0 to 100.
+
+    `repeat` marks a reference that is said again only to reach the number that was asked for.
+    """
+
+    text: str
+    bleu: float
+    repeat: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class LatticeSummary:
+    """What is kept of the lattice that the pseudo-references came from.
+
+    `penalty` is None for hard alignment, which does not depend on it. `exact` is False where the search
+    ran out of its node budget, so that better sentences may exist.
+    """
+
+    sentences: int
+    penalty: float | None
+    exact: bool
+
+    @property
+    def log10_sentences(self) -> float:
+        # math.log10 takes integers of any size.
+        return round(math.log10(self.sentences), 2)
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """One source with its references.
+
+    `record` is the JSON text that the example was read from: whatever else stands in it is passed through
+    untouched. `line` is where it stood, for messages.
+    """
+
+    id: str
+    source: Any
+    references: tuple[Reference, ...]
+    pseudo_references: tuple[PseudoReference, ...] = ()
+    lattice: LatticeSummary | None = None
+    record: str | None = field(default=None, repr=False, compare=False)
+    line: int | None = field(default=None, repr=False, compare=False)
+
+    def limited(self, limit: int) -> Example:
+        """The same with at most `limit` references: all gold ones, then pseudo-references by rank."""
+        room = max(0, limit - len(self.references))
+        return replace(self, pseudo_references=self.pseudo_references[:room])

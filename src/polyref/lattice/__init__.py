@@ -1,0 +1,19 @@
+"""Build, count, list, sample and search the lattice."""
+
+from polyref.lattice.engine import AutoEngine, CompiledEngine, Engine, EngineName, PlainEngine
+from polyref.lattice.lattice import Arc, Lattice, SearchSettings, Sentence, engine_named, merge, prepare
+
+__all__ = [
+    "Arc",
+    "AutoEngine",
+    "CompiledEngine",
+    "Engine",
+    "EngineName",
+    "Lattice",
+    "PlainEngine",
+    "SearchSettings",
+    "Sentence",
+    "engine_named",
+    "merge",
+    "prepare",
+]

@@ -1,0 +1,201 @@
+"""Run the lattice's two heavy steps, either in plain Python or compiled: the results are the same.
+
+In:   the numbered words of an example's references, and their similarity.
+Out:  the lattice as an automaton of distinct sentences; the best of those sentences.
+Not:  the algorithms (build.py, determinise.py, search.py and their compiled twins).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate, chain
+from typing import Any, Literal, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from polyref import compiled
+from polyref.align.merge_order import MergeOrder, plan_merges
+from polyref.align.similarity import Matrix, hard_similarity
+from polyref.lattice.build import States, build
+from polyref.lattice.determinise import MAX_STATES, Automaton, determinise, lattice_arcs, suffix_counts
+from polyref.lattice.search import LIST_LIMIT, MAX_BOUNDS, Found, Task, search
+
+EngineName = Literal["auto", "plain", "compiled"]
+_NO_MATRIX = np.zeros((0, 0), np.int32)
+_NO_FLOORS = np.zeros(0, np.int64)
+
+# Plain Python needs some 5 microseconds for each pair of words that is aligned, everything after it included. It goes
+# on until that would have paid for loading the compiled kernels, or for compiling them where that was never done.
+_CELLS_BEFORE_LOADING = 200_000
+_CELLS_BEFORE_COMPILING = 2_000_000
+
+
+class Compressed:
+    """A lattice, as far as the search and the numbers about it need it."""
+
+    def __init__(
+        self,
+        after: Sequence[int],
+        *,
+        states: int,
+        arcs: int,
+        pieces: int,
+        count: int,
+        deterministic: bool,
+        automaton: Callable[[], Automaton],
+        arrays: tuple[npt.NDArray[Any], ...] = (),
+    ):
+        self.after = after
+        self.states = states
+        self.arcs = arcs
+        self.pieces = pieces
+        self.deterministic = deterministic
+        self.arrays = arrays
+        self._make_automaton = automaton
+        self.count = count or suffix_counts(self.automaton)[0]
+
+    @cached_property
+    def automaton(self) -> Automaton:
+        return self._make_automaton()
+
+
+class Engine(Protocol):
+    """The two heavy steps."""
+
+    def compress(
+        self, references: Sequence[Sequence[int]], similarity: Matrix | None, penalty: int, merge_order: MergeOrder
+    ) -> Compressed: ...
+
+    def search(self, lattice: Compressed, references: Sequence[Sequence[int]], task: Task) -> Found | None: ...
+
+
+class PlainEngine:
+    """Plain Python: what small inputs use, and what the compiled kernels are tested against."""
+
+    def compress(
+        self, references: Sequence[Sequence[int]], similarity: Matrix | None, penalty: int, merge_order: MergeOrder
+    ) -> Compressed:
+        if similarity is None:
+            similarity = hard_similarity(list(chain.from_iterable(references)))
+        merges, pieces = plan_merges(references, similarity, penalty, merge_order)
+        states: States = build(references, merges)
+        automaton = determinise(references, states, MAX_STATES)
+        arcs, _ = lattice_arcs(references, states)
+        return Compressed(
+            states.after,
+            states=states.count,
+            arcs=sum(map(len, arcs)),
+            pieces=pieces,
+            count=suffix_counts(automaton)[0],
+            deterministic=automaton.deterministic,
+            automaton=lambda: automaton,
+        )
+
+    def search(self, lattice: Compressed, references: Sequence[Sequence[int]], task: Task) -> Found | None:
+        return search(lattice.automaton, references, lattice.count, task)
+
+
+class CompiledEngine:
+    """The kernels; making one compiles them, or loads them from the disk cache."""
+
+    def __init__(self) -> None:
+        from polyref.lattice import kernels, search_kernels
+
+        self._kernels = kernels
+        self._search_kernels = search_kernels
+
+    def compress(
+        self, references: Sequence[Sequence[int]], similarity: Matrix | None, penalty: int, merge_order: MergeOrder
+    ) -> Compressed:
+        words = np.array(list(chain.from_iterable(references)), np.int32)
+        starts = np.array(list(accumulate(map(len, references), initial=0)), np.int64)
+        matrix = _NO_MATRIX if similarity is None else similarity
+        after, states, arcs, pieces, first, rows, final, deterministic, count = self._kernels.compress(
+            words, starts, matrix, penalty, merge_order == "paper", MAX_STATES
+        )
+        return Compressed(
+            after,
+            states=states,
+            arcs=arcs,
+            pieces=pieces,
+            count=count,
+            deterministic=deterministic,
+            automaton=lambda: _as_lists(first, rows, final, deterministic),
+            arrays=(words, starts, first, rows, final),
+        )
+
+    def search(self, lattice: Compressed, references: Sequence[Sequence[int]], task: Task) -> Found | None:
+        if task.wanted < 1:
+            return Found([], [], [], lattice.deterministic, 0)
+        words, starts, first, rows, final = lattice.arrays
+        status, count, counts, paths, nodes, exact = self._search_kernels.search(
+            words,
+            starts,
+            len(task.word_hashes),
+            first,
+            rows,
+            final,
+            task.wanted,
+            lattice.count <= LIST_LIMIT,
+            task.lowest_order,
+            _NO_FLOORS if task.floors is None else np.array(task.floors, np.int64),
+            np.array(task.word_hashes, np.uint64),
+            np.array([task.node_budget, task.tie_limit]),
+            MAX_BOUNDS,
+        )
+        if status == self._search_kernels.TOO_LARGE:
+            return None
+        if status == self._search_kernels.UNDECIDED:
+            return search(lattice.automaton, references, lattice.count, task)
+        lengths, orders, products = counts[:count].T.tolist()
+        arcs = [path[:length] for path, length in zip(paths[:count].tolist(), lengths, strict=True)]
+        return Found(arcs, orders, products, exact and lattice.deterministic, nodes)
+
+
+def _as_lists(
+    first: npt.NDArray[Any], rows: npt.NDArray[Any], final: npt.NDArray[Any], deterministic: bool
+) -> Automaton:
+    target, word, origin = rows.T.tolist()
+    return Automaton(first.tolist(), target, word, origin, final.tolist(), deterministic)
+
+
+@dataclass
+class AutoEngine:
+    """Plain Python until there is enough to do; then the kernels.
+
+    `before_compiling` is called if that means minutes of compiling, so that a command can say so.
+    """
+
+    before_compiling: Callable[[], None] = lambda: None
+    cells: int = 0
+
+    @cached_property
+    def _plain(self) -> PlainEngine:
+        return PlainEngine()
+
+    @cached_property
+    def _compiled(self) -> CompiledEngine:
+        if not compiled.is_cached():
+            self.before_compiling()
+        return CompiledEngine()
+
+    def wants_kernels(self, cells: int) -> bool:
+        """Whether, after so many more cells, the kernels are worth it."""
+        limit = _CELLS_BEFORE_LOADING if compiled.is_cached() else _CELLS_BEFORE_COMPILING
+        return "_compiled" in self.__dict__ or self.cells + cells > limit
+
+    def choose(self, references: Sequence[Sequence[int]]) -> Engine:
+        """The engine for an example with these references."""
+        cells = alignment_cells(list(map(len, references)))
+        engine: Engine = self._compiled if self.wants_kernels(cells) else self._plain
+        self.cells += cells
+        return engine
+
+
+def alignment_cells(lengths: Sequence[int]) -> int:
+    """How many word pairs the alignment of references of these lengths looks at."""
+    total = sum(lengths)
+    return (total * total - sum(length * length for length in lengths)) // 2

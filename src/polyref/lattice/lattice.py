@@ -1,0 +1,422 @@
+"""A word lattice of an example's references: count, list, sample, choose, score.
+
+In:   references as texts, and how to align them.
+Out:  a Lattice, and Sentences with their score and the origin of each word.
+Not:  the steps behind it (build.py, determinise.py, search.py), files (data/).
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate, chain
+from typing import NamedTuple
+
+from polyref.align import AlignSettings, soft_similarity
+from polyref.encode import Encoder, Encoding
+from polyref.errors import SettingsError
+from polyref.lattice.build import START
+from polyref.lattice.determinise import suffix_counts
+from polyref.lattice.engine import AutoEngine, Compressed, CompiledEngine, Engine, EngineName, PlainEngine
+from polyref.lattice.hashing import word_hashes
+from polyref.lattice.search import Found, Task, floors_for
+from polyref.score import MAX_ORDER, BleuScale, Matches, NgramTrie
+from polyref.text import TextSettings, Tokens, join, tokenize
+
+_SAMPLED_INSTEAD = 2000  # how many sentences are drawn where a lattice is too large to be searched
+
+
+@dataclass(frozen=True, slots=True)
+class SearchSettings:
+    """How sentences are chosen.
+
+    `min_bleu` None keeps every sentence that scores above 0; 0 keeps those that score 0 as well. `node_budget` is the
+    number of search nodes after which the best sentences so far are taken. Where more than `tie_limit` sentences are
+    tied at the cut, they are drawn one by one rather than listed.
+    """
+
+    seed: int = 0
+    min_bleu: float | None = None
+    node_budget: int = 2_000_000
+    tie_limit: int = 100_000
+
+    def __post_init__(self) -> None:
+        if self.min_bleu is not None and not 0 <= self.min_bleu <= 100:
+            raise SettingsError(f"min-bleu is {self.min_bleu}; give a number from 0 to 100")
+        if not -(2**63) <= self.seed < 2**63:
+            raise SettingsError(f"the seed is {self.seed}; give a number of at most 64 bits")
+        for name, value in (("node-budget", self.node_budget), ("tie-limit", self.tie_limit)):
+            if not 1 <= value < 2**62:
+                raise SettingsError(f"{name} is {value}; give 1 or more")
+
+
+class Arc(NamedTuple):
+    """A word between two states, and the gold references that say it there (counted from 0)."""
+
+    source: int
+    target: int
+    word: str
+    references: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A sentence of the lattice. `origins` names, for each word, the gold references that say it there."""
+
+    text: str
+    words: tuple[str, ...]
+    bleu: float
+    origins: tuple[tuple[int, ...], ...]
+
+
+class Numbering(NamedTuple):
+    """The references with each distinct word as a number, and each distinct reference once."""
+
+    vocabulary: list[str]
+    references: list[tuple[int, ...]]
+    same: list[int]  # for each gold reference, which of the distinct ones it is
+
+
+def number_words(tokens: Sequence[Tokens]) -> Numbering:
+    """Words are numbered in the order in which they are read."""
+    numbers: dict[str, int] = {}
+    distinct: dict[tuple[int, ...], int] = {}
+    same = []
+    for reference in tokens:
+        numbered = tuple([numbers.setdefault(word, len(numbers)) for word in reference.words])
+        same.append(distinct.setdefault(numbered, len(distinct)))
+    return Numbering(list(numbers), list(distinct), same)
+
+
+class Lattice:
+    """The references of one example, merged. Made by `from_references` or `merge`."""
+
+    def __init__(
+        self,
+        tokens: Sequence[Tokens],
+        numbering: Numbering,
+        compressed: Compressed,
+        engine: Engine,
+        *,
+        text: TextSettings,
+        penalty: float | None,
+    ):
+        self.tokens = tokens
+        self.penalty = penalty
+        self._text = text
+        self._numbering = numbering
+        self._compressed = compressed
+        self._engine = engine
+
+    @classmethod
+    def from_references(
+        cls,
+        references: Sequence[str],
+        *,
+        align: AlignSettings | None = None,
+        text: TextSettings | None = None,
+        encoder: Encoder | None = None,
+        engine: EngineName = "auto",
+    ) -> Lattice:
+        """The lattice of some texts; soft alignment needs an encoder."""
+        text = text or TextSettings()
+        if isinstance(references, str) or not references:
+            raise SettingsError("references must be a list of at least one text")
+        tokens = [tokenize(reference, text) for reference in references]
+        for position, reference in enumerate(tokens, 1):
+            if not len(reference):
+                raise SettingsError(f"reference {position} is blank; give a text, or take it out")
+        align = align or AlignSettings()
+        baseline, encodings = prepare(align, encoder, tokens)
+        return merge(tokens, encodings, align, text=text, baseline=baseline, engine=engine_named(engine))
+
+    # -- what it is -------------------------------------------------------------------------------------------
+
+    @property
+    def states(self) -> int:
+        return self._compressed.states
+
+    @property
+    def pieces(self) -> int:
+        """How many parts the links leave the references in: 1 where all are joined."""
+        return self._compressed.pieces
+
+    @property
+    def count(self) -> int:
+        """The number of distinct sentences, exactly."""
+        return self._compressed.count
+
+    @property
+    def new(self) -> int:
+        """How many of the sentences are no gold reference."""
+        return self.count - len(self._numbering.references)
+
+    @property
+    def deterministic(self) -> bool:
+        """False where the lattice was too intricate to tell sentences from paths: then `count` counts paths."""
+        return self._compressed.deterministic
+
+    @cached_property
+    def arcs(self) -> tuple[Arc, ...]:
+        """Every arc once, in the order of its states and its word's number; states go upwards from 0."""
+        said: dict[tuple[int, int, int], list[int]] = {}
+        after = [int(state) for state in self._compressed.after]
+        starts = list(accumulate(map(len, self._numbering.references), initial=0))
+        for gold, distinct in enumerate(self._numbering.same):
+            state = START
+            for position, word in enumerate(self._numbering.references[distinct], starts[distinct]):
+                said.setdefault((state, after[position], word), []).append(gold)
+                state = after[position]
+        return tuple(
+            Arc(source, target, self._numbering.vocabulary[word], tuple(sorted(set(gold))))
+            for (source, target, word), gold in sorted(said.items())
+        )
+
+    @cached_property
+    def finals(self) -> frozenset[int]:
+        """The states where a sentence may end."""
+        ends = accumulate(map(len, self._numbering.references))
+        return frozenset(int(self._compressed.after[end - 1]) for end in ends)
+
+    # -- its sentences ----------------------------------------------------------------------------------------
+
+    def sentences(self) -> Iterator[Sentence]:
+        """Every distinct sentence, gold ones too, depth first; words in the order in which they were first read."""
+        automaton = self._compressed.automaton
+        path: list[int] = []
+        waiting = [iter(range(automaton.first[0], automaton.first[1]))]
+        while waiting:
+            arc = next(waiting[-1], None)
+            if arc is None:
+                waiting.pop()
+                if path:
+                    path.pop()
+                continue
+            path.append(arc)
+            target = automaton.target[arc]
+            if automaton.final[target]:
+                yield self._sentence(path)
+            waiting.append(iter(range(automaton.first[target], automaton.first[target + 1])))
+
+    def sample(self, size: int, seed: int = 0) -> list[Sentence]:
+        """Sentences drawn uniformly from all, gold ones too, each draw for itself."""
+        if size < 0:
+            raise SettingsError(f"the sample size is {size}; give 0 or more")
+        generator = random.Random(seed)
+        return [self._sentence(self._draw(generator)) for _ in range(size)]
+
+    def _draw(self, generator: random.Random) -> list[int]:
+        automaton, counts = self._compressed.automaton, self._suffix_counts
+        state, path = 0, []
+        while True:
+            left = generator.randrange(counts[state])
+            if automaton.final[state]:
+                if left == 0:
+                    return path
+                left -= 1
+            for arc in range(automaton.first[state], automaton.first[state + 1]):
+                if left < counts[automaton.target[arc]]:
+                    break
+                left -= counts[automaton.target[arc]]
+            path.append(arc)
+            state = automaton.target[arc]
+
+    @cached_property
+    def _suffix_counts(self) -> list[int]:
+        return suffix_counts(self._compressed.automaton)
+
+    def best(self, size: int, settings: SearchSettings | None = None) -> list[Sentence]:
+        """The best sentences by BLEU against the gold references that are not gold themselves, best first."""
+        found = self.search(size, settings or SearchSettings())
+        return [self._sentence(path) for path in found.arcs]
+
+    def search(self, size: int, settings: SearchSettings) -> Found:
+        """What `best` finds, as arcs and counts, and whether it is exact."""
+        floors = None
+        if settings.min_bleu:
+            lengths = [len(reference) for reference in self._numbering.references]
+            floors = floors_for(settings.min_bleu, lengths, sum(lengths))
+        task = Task(
+            wanted=min(size, max(self.new, 0)),
+            lowest_order=1 if settings.min_bleu == 0 else MAX_ORDER,
+            floors=floors,
+            word_hashes=word_hashes(self._numbering.vocabulary, settings.seed),
+            node_budget=settings.node_budget,
+            tie_limit=settings.tie_limit,
+        )
+        found = self._engine.search(self._compressed, self._numbering.references, task)
+        return self._best_of_sample(task, settings) if found is None else found
+
+    def _best_of_sample(self, task: Task, settings: SearchSettings) -> Found:
+        """For a lattice too large to be searched: the best of a fixed number of drawn sentences."""
+        from polyref.lattice.hashing import sentence_hash
+        from polyref.lattice.ranking import Candidate, Ranking
+
+        ranking = Ranking(task.wanted, [len(reference) for reference in self._numbering.references])
+        gold = set(self._numbering.references)
+        generator = random.Random(settings.seed)
+        for _ in range(_SAMPLED_INSTEAD):
+            path = self._draw(generator)
+            words = tuple([self._compressed.automaton.word[arc] for arc in path])
+            matches = Matches(len(words), self._trie.matches(words))
+            enough = task.floors is None or matches.product() >= task.floors[matches.length]
+            if words not in gold and matches.order >= task.lowest_order and enough:
+                hashed = sentence_hash(words, task.word_hashes)
+                ranking.add(Candidate(tuple(path), matches.order, matches.product(), hashed, words))
+        return Found.of(ranking.best, exact=False, nodes=0)
+
+    # -- one sentence -----------------------------------------------------------------------------------------
+
+    def __contains__(self, text: str) -> bool:
+        numbers = {word: number for number, word in enumerate(self._numbering.vocabulary)}
+        automaton = self._compressed.automaton
+        states = {0}
+        for word in tokenize(text, self._text).words:
+            number = numbers.get(word, -1)
+            states = {
+                automaton.target[arc]
+                for state in states
+                for arc in range(automaton.first[state], automaton.first[state + 1])
+                if automaton.word[arc] == number
+            }
+        return any(automaton.final[state] for state in states)
+
+    def bleu(self, text: str) -> float:
+        """The sentence BLEU of any text against the gold references, 0 to 100."""
+        numbers = {word: number for number, word in enumerate(self._numbering.vocabulary)}
+        words = tokenize(text, self._text).words
+        return self._bleu([numbers.get(word, -1) for word in words])
+
+    def _bleu(self, words: Sequence[int]) -> float:
+        matches = Matches(len(words), self._trie.matches(words))
+        if not words or matches.order < MAX_ORDER:
+            return 0.0
+        return self._scale.value(matches.length, matches.product())
+
+    @cached_property
+    def _trie(self) -> NgramTrie:
+        return NgramTrie(self._numbering.references)
+
+    @cached_property
+    def _scale(self) -> BleuScale:
+        return BleuScale(map(len, self._numbering.references))
+
+    def bleus(self, found: Found) -> list[float]:
+        """The scores of sentences that a search found."""
+        value = self._scale.value
+        return [
+            value(len(arcs), product) if order == MAX_ORDER else 0.0
+            for arcs, order, product in zip(found.arcs, found.orders, found.products, strict=True)
+        ]
+
+    def texts(self, found: Found) -> list[str]:
+        """Sentences that a search found, as they are written."""
+        origin, pieces = self._origins, self._pieces
+        return ["".join([pieces[origin[arc]] for arc in arcs]).lstrip() for arcs in found.arcs]
+
+    @cached_property
+    def _origins(self) -> list[int]:
+        if self._compressed.arrays:
+            origins: list[int] = self._compressed.arrays[3][:, 2].tolist()
+            return origins
+        return list(self._compressed.automaton.origin)
+
+    @cached_property
+    def _pieces(self) -> list[str]:
+        """Each word of the distinct references as it is written, with the space before it."""
+        firsts: dict[int, Tokens] = {}
+        for tokens, distinct in zip(self.tokens, self._numbering.same, strict=True):
+            firsts.setdefault(distinct, tokens)
+        return [
+            " " + surface if spaced else surface
+            for tokens in firsts.values()
+            for surface, spaced in zip(tokens.surfaces, tokens.spaced, strict=True)
+        ]
+
+    def _sentence(self, path: Sequence[int]) -> Sentence:
+        automaton, vocabulary = self._compressed.automaton, self._numbering.vocabulary
+        words = [automaton.word[arc] for arc in path]
+        text = "".join([self._pieces[automaton.origin[arc]] for arc in path]).lstrip()
+        spelled = tuple([vocabulary[word] for word in words])
+        return Sentence(text, spelled, self._bleu(words), self.origins(spelled))
+
+    def origins(self, words: Sequence[str]) -> tuple[tuple[int, ...], ...]:
+        """For each word of a sentence of the lattice, the gold references that say it on a path of the sentence."""
+        forward: list[list[Arc]] = []
+        states = {START}
+        for word in words:
+            forward.append([arc for state in states for arc in self._arcs_from.get(state, ()) if arc.word == word])
+            states = {arc.target for arc in forward[-1]}
+        states &= self.finals
+        found: list[tuple[int, ...]] = []
+        for arcs in reversed(forward):
+            used = [arc for arc in arcs if arc.target in states]
+            found.append(tuple(sorted(set(chain.from_iterable(arc.references for arc in used)))))
+            states = {arc.source for arc in used}
+        return tuple(reversed(found))
+
+    @cached_property
+    def _arcs_from(self) -> dict[int, list[Arc]]:
+        found: dict[int, list[Arc]] = {}
+        for arc in self.arcs:
+            found.setdefault(arc.source, []).append(arc)
+        return found
+
+
+def prepare(
+    align: AlignSettings, encoder: Encoder | None, tokens: Sequence[Tokens]
+) -> tuple[float, list[Encoding] | None]:
+    """The baseline and the encodings that an alignment needs; none if it is hard."""
+    if align.align == "hard":
+        return 0.0, None
+    if encoder is None:
+        raise SettingsError("soft alignment needs an encoder; give vectors:FILE, or align hard")
+    baseline = encoder.baseline if align.similarity == "rescaled" else 0.0
+    return baseline, encoder.encode([reference.words for reference in tokens])
+
+
+def merge(
+    tokens: Sequence[Tokens],
+    encodings: Sequence[Encoding] | None,
+    align: AlignSettings,
+    *,
+    text: TextSettings,
+    baseline: float = 0.0,
+    engine: Engine | AutoEngine,
+) -> Lattice:
+    """Merge tokenised references into a lattice; with encodings (one a reference), by soft alignment."""
+    numbering = number_words(tokens)
+    references = numbering.references
+    chosen = engine.choose(references) if isinstance(engine, AutoEngine) else engine
+    similarity = None
+    if encodings is not None:
+        import numpy as np
+
+        first = {distinct: gold for gold, distinct in reversed(list(enumerate(numbering.same)))}
+        kept = [encodings[first[distinct]] for distinct in range(len(references))]
+        similarity = soft_similarity(
+            list(chain.from_iterable(references)),
+            np.concatenate([encoding.vectors for encoding in kept]),
+            np.concatenate([encoding.known for encoding in kept]),
+            baseline,
+        )
+    for penalty in align.penalties():
+        compressed = chosen.compress(references, similarity, penalty, align.merge_order)
+        if compressed.count >= align.at_least:
+            break
+    return Lattice(tokens, numbering, compressed, chosen, text=text, penalty=align.shown_penalty(penalty))
+
+
+_automatic = AutoEngine()
+
+
+def engine_named(name: EngineName) -> Engine | AutoEngine:
+    if name == "plain":
+        return PlainEngine()
+    if name == "compiled":
+        return CompiledEngine()
+    if name == "auto":
+        return _automatic
+    raise SettingsError(f'unknown engine "{name}"; choose one of auto, plain, compiled')

@@ -1,0 +1,555 @@
+"""Compiled: the search for the best sentences.
+
+The plain twin is search.py: the same sentences are visited in the same order.
+"""
+# mypy: disable-error-code="no-untyped-def,no-untyped-call"
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import boolean, int16, int32, int64, types, uint64
+
+from polyref.compiled import kernel
+from polyref.lattice.kernels import ARC_WORD
+from polyref.lattice.product_kernels import P_ARC, P_NODE, P_TARGET, bound_starts, multiply, suffix_bounds
+from polyref.lattice.ranking_kernels import (
+    LENGTH,
+    ORDER,
+    PRODUCT,
+    compare_scores,
+    compare_words,
+    hash_path,
+    insert,
+    least_product,
+    length_table,
+    mix,
+    new_ranking,
+    ranked_type,
+)
+from polyref.score.kernels import DEPTH, LIMIT, LINK, MAX_ORDER, build_trie
+
+SPENT, NODES, TIED = 0, 1, 2  # the cells of Walk.tally
+DONE, OVER_BUDGET, ENOUGH = 0, 1, 2  # how an exploration ends
+FIND_CUT, LIST_TIED, DRAW = 0, 1, 2  # what a sentence is visited for
+FINE, TOO_LARGE, UNDECIDED = 0, 1, 2  # how a search ends
+
+
+class Ground(NamedTuple):
+    """What does not change during a search."""
+
+    words: Any  # the references
+    starts: Any
+    arcs: Any  # of the automaton
+    first: Any  # the product: arcs of a state, target, node of the trie and arc of the automaton, final states
+    rows: Any
+    final: Any
+    trie: Any
+    bound_first: Any
+    bounds: Any
+    lengths: Any  # length_table
+    word_hashes: Any
+    floors: Any  # the least product wanted at each length; empty: 1
+    limits: Any  # the node budget, and how many tied sentences are listed
+
+
+class Walk(NamedTuple):
+    """Where a search stands: the path, its clipped counts, and the arcs still to follow at each word."""
+
+    path: Any
+    counts: Any
+    matches: Any
+    frame_bound: Any
+    frame_arc: Any
+    frame_size: Any
+    tally: Any
+    undecided: Any
+
+
+ground_type = types.NamedTuple(
+    [
+        int32[::1], int64[::1], int32[:, ::1], int32[::1], int32[:, ::1], boolean[::1], int32[:, ::1],
+        int64[::1], int16[:, ::1], int64[:, ::1], uint64[::1], int64[::1], int64[::1],
+    ],
+    Ground,
+)  # fmt: skip
+walk_type = types.NamedTuple(
+    [
+        int32[::1], int32[::1], int64[::1], int64[:, ::1], int32[:, ::1], int32[::1], int64[::1], boolean[::1],
+    ],
+    Walk,
+)  # fmt: skip
+
+
+@kernel("boolean(int32[:, ::1], int32[:, ::1], int64, int64, int32[::1], int64[::1])")
+def is_gold(arcs, paths, slot, length, words, starts):
+    for r in range(len(starts) - 1):
+        if starts[r + 1] - starts[r] == length:
+            k = 0
+            while k < length and arcs[paths[slot, k], ARC_WORD] == words[starts[r] + k]:
+                k += 1
+            if k == length:
+                return True
+    return False
+
+
+@kernel("void(int32[:, ::1], int32[::1], int64[::1], int64)", inline=True)
+def forward(trie, counts, matches, node):
+    while node != 0:
+        if counts[node] < trie[node, LIMIT]:
+            matches[trie[node, DEPTH] - 1] += 1
+        counts[node] += 1
+        node = trie[node, LINK]
+
+
+@kernel("void(int32[:, ::1], int32[::1], int64[::1], int64)", inline=True)
+def back(trie, counts, matches, node):
+    while node != 0:
+        counts[node] -= 1
+        if counts[node] < trie[node, LIMIT]:
+            matches[trie[node, DEPTH] - 1] -= 1
+        node = trie[node, LINK]
+
+
+@kernel("void(int32[:, ::1], int32[:, ::1], int32[::1], int32[::1], int64[::1], int64)")
+def rewind(rows, trie, path, counts, matches, depth):
+    while depth > 0:
+        depth -= 1
+        back(trie, counts, matches, rows[path[depth], P_NODE])
+
+
+@kernel(int64(ground_type, walk_type, ranked_type, int64))
+def list_all(ground, walk, ranked, lowest_order):
+    """Rank every sentence. Returns how many are ranked."""
+    words, starts, arcs, lengths, word_hashes = (
+        ground.words, ground.starts, ground.arcs, ground.lengths, ground.word_hashes,
+    )  # fmt: skip
+    first, rows, final, trie, floors = ground.first, ground.rows, ground.final, ground.trie, ground.floors
+    path, seen, matches, undecided = walk.path, walk.counts, walk.matches, walk.undecided
+    index, counts, logs, hashes, paths = ranked.index, ranked.counts, ranked.logs, ranked.hashes, ranked.paths
+    size = len(index) - 1
+    waiting = np.empty(len(path) + 1, np.int64)
+    end = np.empty(len(path) + 1, np.int64)
+    waiting[0], end[0] = first[0], first[1]
+    filled = 0
+    depth = 0
+    while depth >= 0:
+        if waiting[depth] == end[depth]:
+            depth -= 1
+            if depth >= 0:
+                back(trie, seen, matches, rows[path[depth], P_NODE])
+            continue
+        arc = waiting[depth]
+        waiting[depth] += 1
+        path[depth] = arc
+        forward(trie, seen, matches, rows[arc, P_NODE])
+        depth += 1
+        target = rows[arc, P_TARGET]
+        waiting[depth], end[depth] = first[target], first[target + 1]
+        if not final[target]:
+            continue
+        order = 0
+        while order < MAX_ORDER and matches[order]:
+            order += 1
+        if order == depth:
+            order = MAX_ORDER
+        if order < lowest_order:
+            continue
+        product = np.int64(1)
+        for n in range(min(order, depth)):
+            product *= matches[n]
+        if len(floors) and product < floors[depth]:
+            continue
+        if filled == size:
+            last = index[size - 1]
+            if order < counts[last, ORDER]:
+                continue
+            if order == counts[last, ORDER] and depth == counts[last, LENGTH] and product < counts[last, PRODUCT]:
+                continue
+        slot = index[size]
+        for k in range(depth):
+            paths[slot, k] = rows[path[k], P_ARC]
+        # A gold reference matches everywhere.
+        if product < lengths[depth, MAX_ORDER] or not is_gold(arcs, paths, slot, depth, words, starts):
+            counts[slot, LENGTH], counts[slot, ORDER], counts[slot, PRODUCT] = depth, order, product
+            hashes[slot] = hash_path(arcs, paths, slot, depth, word_hashes)
+            filled = insert(index, counts, logs, hashes, paths, filled, arcs, slot, lengths, undecided)
+    return filled
+
+
+@kernel(
+    "int64(int32[:, ::1], int16[:, ::1], int32[::1], int64[::1], int64, int64, int64, int64)",
+    inline=True,
+)
+def bound_product(trie, bounds, counts, matches, order, orders, node, cell):
+    """The most that the product of matches can become behind an arc; -1 if the sentence belongs to a higher order."""
+    if order < MAX_ORDER and matches[order]:
+        return -1
+    best = np.int64(1)
+    for n in range(trie[node, DEPTH], orders):
+        best *= matches[n] + bounds[cell, n]
+    while node != 0:
+        gain = 1 if counts[node] < trie[node, LIMIT] else 0
+        n = trie[node, DEPTH] - 1
+        if n < orders:
+            best *= matches[n] + gain + bounds[cell, n]
+        elif n == order and gain:
+            return -1
+        node = trie[node, LINK]
+    return best
+
+
+@kernel(
+    "void(int32[::1], int32[:, ::1], int32[:, ::1], int32[:, ::1], int64[::1], int16[:, ::1], uint64[::1],"
+    " int32[::1], int64[::1], int64[:, ::1], int32[:, ::1], int32[::1], int64, int64, int64, int64, int64, int64)"
+)
+def branch(
+    first, rows, trie, arcs, bound_first, bounds, word_hashes, counts, matches, frame_bound, frame_arc, frame_size,
+    state, depth, length, order, need, draw,
+):  # fmt: skip
+    """Put the arcs worth following into the frame of this depth, the best one last; by hash if draw is not -1."""
+    orders = min(order, length)
+    found = 0
+    for arc in range(first[state], first[state + 1]):
+        target = rows[arc, P_TARGET]
+        cell = bound_first[target] + length - depth - 1
+        if cell >= bound_first[target + 1] or bounds[cell, 0] < 0:
+            continue
+        best = bound_product(trie, bounds, counts, matches, order, orders, rows[arc, P_NODE], cell)
+        if best < need:
+            continue
+        place = found
+        if draw >= 0:
+            key = mix(np.uint64(draw), word_hashes[arcs[rows[arc, P_ARC], ARC_WORD]])
+            while place > 0:
+                other = frame_arc[depth, place - 1]
+                if mix(np.uint64(draw), word_hashes[arcs[rows[other, P_ARC], ARC_WORD]]) >= key:
+                    break
+                frame_bound[depth, place], frame_arc[depth, place] = frame_bound[depth, place - 1], other
+                place -= 1
+        else:
+            while place > 0 and frame_bound[depth, place - 1] >= best:
+                frame_bound[depth, place] = frame_bound[depth, place - 1]
+                frame_arc[depth, place] = frame_arc[depth, place - 1]
+                place -= 1
+        frame_bound[depth, place], frame_arc[depth, place] = best, arc
+        found += 1
+    frame_size[depth] = found
+
+
+@kernel("boolean(int32[:, ::1], int32[:, ::1], int64[:, ::1], uint64[::1], int64, int64)")
+def is_taken(arcs, paths, counts, hashes, slot, taken):
+    """Whether the sentence in a slot stands in one of the first `taken` slots, too."""
+    for other in range(taken):
+        if hashes[other] == hashes[slot] and compare_words(arcs, paths, counts, other, slot) == 0:
+            return True
+    return False
+
+
+@kernel("int64(int32[::1], int64[:, ::1], int64, int64, int64, int64[:, ::1], int64[::1], boolean[::1])")
+def needed(index, counts, filled, length, order, lengths, floors, undecided):
+    """What a sentence must reach to enter the ranking."""
+    need = floors[length] if len(floors) else np.int64(1)
+    if filled == len(index) - 1:
+        last = index[filled - 1]
+        above = least_product(lengths, order, length, counts[last, LENGTH], counts[last, PRODUCT], 1, undecided)
+        need = max(need, above)
+    return need
+
+
+@kernel(
+    types.UniTuple(int64, 2)(
+        ground_type, walk_type, ranked_type, int64, int64, int64, int64, int64, int64, int64, int64
+    )
+)
+def explore(ground, walk, ranked, filled, mode, length, order, need, draw, cut_length, cut_product):
+    """Visit the sentences of one length whose product can reach `need`, depth first.
+
+    Returns what ended it, and how many are ranked now. A draw is written into slot `filled`.
+    """
+    # Unpacked once: a field of a record costs a reference count each time it is taken out.
+    words, starts, arcs, lengths, limits = ground.words, ground.starts, ground.arcs, ground.lengths, ground.limits
+    first, rows, trie, word_hashes = ground.first, ground.rows, ground.trie, ground.word_hashes
+    bound_first, bounds = ground.bound_first, ground.bounds
+    path, seen, matches, tally, undecided = walk.path, walk.counts, walk.matches, walk.tally, walk.undecided
+    frame_bound, frame_arc, frame_size = walk.frame_bound, walk.frame_arc, walk.frame_size
+    index, counts, logs, hashes, paths = ranked.index, ranked.counts, ranked.logs, ranked.hashes, ranked.paths
+    size = len(index) - 1
+    depth = 0
+    state = np.int32(0)
+    entering = True
+    while True:
+        if entering:
+            entering = False
+            branch(
+                first, rows, trie, arcs, bound_first, bounds, word_hashes, seen, matches,
+                frame_bound, frame_arc, frame_size, state, depth, length, order, need, draw,
+            )  # fmt: skip
+        if frame_size[depth] == 0:
+            if depth == 0:
+                return DONE, filled
+            depth -= 1
+            back(trie, seen, matches, rows[path[depth], P_NODE])
+            continue
+        frame_size[depth] -= 1
+        best = frame_bound[depth, frame_size[depth]]
+        arc = frame_arc[depth, frame_size[depth]]
+        if best < need:
+            continue
+        tally[NODES] += 1
+        tally[SPENT] += 1
+        if tally[SPENT] > limits[0]:
+            rewind(rows, trie, path, seen, matches, depth)
+            return OVER_BUDGET, filled
+        forward(trie, seen, matches, rows[arc, P_NODE])
+        path[depth] = arc
+        depth += 1
+        if depth < length:
+            state = rows[arc, P_TARGET]
+            entering = True
+            continue
+        enough = False
+        slot = np.int64(index[size]) if mode != DRAW else filled
+        for k in range(length):
+            paths[slot, k] = rows[path[k], P_ARC]
+        if best < lengths[length, MAX_ORDER] or not is_gold(arcs, paths, slot, length, words, starts):
+            counts[slot, LENGTH], counts[slot, ORDER], counts[slot, PRODUCT] = length, order, best
+            hashes[slot] = hash_path(arcs, paths, slot, length, word_hashes)
+            if mode == DRAW:
+                enough = best == need and not is_taken(arcs, paths, counts, hashes, slot, filled)
+            else:
+                filled = insert(index, counts, logs, hashes, paths, filled, arcs, slot, lengths, undecided)
+            if mode == FIND_CUT:
+                need = needed(index, counts, filled, length, order, lengths, ground.floors, undecided)
+            elif mode == LIST_TIED and (
+                compare_scores(lengths, order, length, best, cut_length, cut_product, undecided) == 0
+            ):
+                tally[TIED] += 1
+                enough = tally[TIED] > limits[1]
+        if enough:
+            rewind(rows, trie, path, seen, matches, depth)
+            return ENOUGH, filled
+        depth -= 1
+        back(trie, seen, matches, rows[arc, P_NODE])
+
+
+@kernel(int64[:, ::1](ground_type, walk_type, int64))
+def root_bounds(ground, walk, order):
+    """Each possible length with the bound of its product; most promising first."""
+    longest = len(walk.path)
+    roots = np.empty((longest, 2), np.int64)
+    count = 0
+    for length in range(1, longest + 1):
+        if ground.bounds[length, 0] < 0 or (order < MAX_ORDER and length <= order):
+            continue
+        best = np.int64(1)
+        for n in range(min(order, length)):
+            best *= ground.bounds[length, n]
+        if best < (ground.floors[length] if len(ground.floors) else 1):
+            continue
+        place = count
+        while place > 0 and (
+            compare_scores(
+                ground.lengths, order, length, best, roots[place - 1, 0], roots[place - 1, 1], walk.undecided
+            )
+            > 0
+        ):
+            roots[place, 0], roots[place, 1] = roots[place - 1, 0], roots[place - 1, 1]
+            place -= 1
+        roots[place, 0], roots[place, 1] = length, best
+        count += 1
+    return roots[:count].copy()
+
+
+@kernel(types.UniTuple(int64, 2)(ground_type, walk_type, ranked_type, int64[:, ::1], int64))
+def find_cut(ground, walk, ranked, roots, order):
+    """First pass: the best sentences, whatever is tied at the cut. Returns what ended it, and how many there are."""
+    walk.tally[SPENT] = 0
+    filled = np.int64(0)
+    for r in range(len(roots)):
+        length = roots[r, 0]
+        need = needed(
+            ranked.index, ranked.counts, filled, length, order, ground.lengths, ground.floors, walk.undecided
+        )
+        if roots[r, 1] >= need:
+            status, filled = explore(ground, walk, ranked, filled, FIND_CUT, length, order, need, -1, 0, 0)
+            if status != DONE:
+                return status, filled
+    return DONE, filled
+
+
+@kernel(
+    types.UniTuple(int64, 2)(ground_type, walk_type, ranked_type, int64[:, ::1], int64, int64, int64)
+)
+def list_tied(ground, walk, ranked, roots, order, cut_length, cut_product):
+    """Second pass: everything that reaches the cut, ranked. Returns what ended it, and how many are ranked."""
+    walk.tally[SPENT] = 0
+    walk.tally[TIED] = 0
+    filled = np.int64(0)
+    for r in range(len(roots)):
+        length = roots[r, 0]
+        need = least_product(ground.lengths, order, length, cut_length, cut_product, 0, walk.undecided)
+        if roots[r, 1] >= need:
+            status, filled = explore(
+                ground, walk, ranked, filled, LIST_TIED, length, order, need, -1, cut_length, cut_product
+            )
+            if status != DONE:
+                return status, filled
+    return DONE, filled
+
+
+@kernel("void(int64[:, ::1], int64, int64)")
+def sort_by_draw(tied, count, draw):
+    """The lengths in the order of this draw."""
+    for k in range(1, count):
+        length, product = tied[k, 0], tied[k, 1]
+        key = mix(mix(np.uint64(draw), np.uint64(length)), np.uint64(1))
+        place = k
+        while place > 0:
+            other = mix(mix(np.uint64(draw), np.uint64(tied[place - 1, 0])), np.uint64(1))
+            if other < key or (other == key and tied[place - 1, 0] < length):
+                break
+            tied[place, 0], tied[place, 1] = tied[place - 1, 0], tied[place - 1, 1]
+            place -= 1
+        tied[place, 0], tied[place, 1] = length, product
+
+
+@kernel(
+    int64(ground_type, walk_type, ranked_type, int64[:, ::1], int64, int64, int64, int64)
+)
+def draw_tied(ground, walk, drawn, roots, order, cut_length, cut_product, wanted):
+    """Third pass: draw from what is tied, one walk after the other, into slots 0, 1, ...; returns how many."""
+    walk.tally[SPENT] = 0
+    tied = np.empty((len(roots), 2), np.int64)
+    lengths = 0
+    for r in range(len(roots)):
+        length = roots[r, 0]
+        need = least_product(ground.lengths, order, length, cut_length, cut_product, 0, walk.undecided)
+        if roots[r, 1] >= need and (
+            compare_scores(ground.lengths, order, length, need, cut_length, cut_product, walk.undecided) == 0
+        ):
+            tied[lengths, 0], tied[lengths, 1] = length, need
+            lengths += 1
+    count = np.int64(0)
+    for draw in range(wanted):
+        sort_by_draw(tied, lengths, draw)
+        for t in range(lengths):
+            status, _ = explore(ground, walk, drawn, count, DRAW, tied[t, 0], order, tied[t, 1], draw, 0, 0)
+            if status == OVER_BUDGET:
+                return count
+            if status == ENOUGH:
+                count += 1
+                break
+    return count
+
+
+@kernel(types.void(ranked_type, int64, int64, int64[:, ::1], int32[:, ::1], int64))
+def take(ranked, first, end, out_counts, out_paths, place):
+    """Copy the candidates ranked from `first` to `end` to the result."""
+    for k in range(first, end):
+        slot = ranked.index[k]
+        for column in range(3):
+            out_counts[place, column] = ranked.counts[slot, column]
+        for p in range(ranked.counts[slot, LENGTH]):
+            out_paths[place, p] = ranked.paths[slot, p]
+        place += 1
+
+
+@kernel(
+    types.Tuple([int64, boolean])(ground_type, walk_type, int64, int64, int64[:, ::1], int32[:, ::1], int64)
+)
+def best_of_order(ground, walk, order, wanted, out_counts, out_paths, taken):
+    """Write the best sentences of one order behind those taken; how many are taken now, and whether it was exact."""
+    roots = root_bounds(ground, walk, order)
+    ranked = new_ranking(wanted, len(walk.path))
+    status, filled = find_cut(ground, walk, ranked, roots, order)
+    if status != DONE or filled < wanted:
+        take(ranked, 0, filled, out_counts, out_paths, taken)
+        return taken + filled, status == DONE
+    last = ranked.index[wanted - 1]
+    cut_length, cut_product = ranked.counts[last, LENGTH], ranked.counts[last, PRODUCT]
+    listed = new_ranking(wanted, len(walk.path))
+    status, filled = list_tied(ground, walk, listed, roots, order, cut_length, cut_product)
+    if status == DONE:
+        take(listed, 0, filled, out_counts, out_paths, taken)
+        return taken + filled, True
+    better = 0
+    while (
+        compare_scores(
+            ground.lengths, order, ranked.counts[ranked.index[better], LENGTH],
+            ranked.counts[ranked.index[better], PRODUCT], cut_length, cut_product, walk.undecided,
+        )
+        > 0
+    ):  # fmt: skip
+        better += 1
+    take(ranked, 0, better, out_counts, out_paths, taken)
+    drawn = new_ranking(wanted, len(walk.path))
+    count = draw_tied(ground, walk, drawn, roots, order, cut_length, cut_product, wanted - better)
+    take(drawn, 0, count, out_counts, out_paths, taken + better)
+    # Out of budget: fill up with the tied that the first pass came across.
+    total = better + count
+    for k in range(better, wanted):
+        slot = ranked.index[k]
+        if total < wanted:
+            for p in range(ranked.counts[slot, LENGTH]):
+                drawn.paths[wanted, p] = ranked.paths[slot, p]
+            drawn.counts[wanted, LENGTH] = ranked.counts[slot, LENGTH]
+            drawn.hashes[wanted] = ranked.hashes[slot]
+            if not is_taken(ground.arcs, drawn.paths, drawn.counts, drawn.hashes, wanted, count):
+                take(ranked, k, k + 1, out_counts, out_paths, taken + total)
+                total += 1
+    return taken + total, True
+
+
+@kernel(
+    "Tuple((int64, int64, int64[:, ::1], int32[:, ::1], int64, boolean))"
+    "(int32[::1], int64[::1], int64, int32[::1], int32[:, ::1], boolean[::1],"
+    " int64, boolean, int64, int64[::1], uint64[::1], int64[::1], int64)"
+)
+def search(
+    words, starts, vocabulary, first, arcs, final,
+    wanted, list_everything, lowest_order, floors, word_hashes, limits, max_bounds,
+):  # fmt: skip
+    """The best sentences. Returns how it ended (FINE, TOO_LARGE, UNDECIDED), how many were found, their lengths,
+    orders and products, their arcs, the nodes visited, and whether the search went to its end.
+    """
+    trie, root = build_trie(words, starts, vocabulary)
+    p_first, rows, p_final = multiply(first, arcs, final, trie, root)
+    bound_first = bound_starts(p_first, rows, p_final)
+    longest = bound_first[1] - 1
+    lengths = length_table(starts, longest)
+    out_counts = np.zeros((wanted, 3), np.int64)
+    out_paths = np.zeros((wanted, longest), np.int32)
+    too_large = bound_first[-1] > max_bounds and not list_everything
+    if list_everything or too_large:
+        bounds = np.empty((0, MAX_ORDER), np.int16)
+    else:
+        bounds = suffix_bounds(p_first, rows, p_final, trie, bound_first)
+    widest = 1
+    for s in range(len(p_final)):
+        widest = max(widest, p_first[s + 1] - p_first[s])
+    ground = Ground(
+        words, starts, arcs, p_first, rows, p_final, trie, bound_first, bounds, lengths, word_hashes, floors, limits
+    )
+    walk = Walk(
+        np.empty(longest, np.int32),
+        np.zeros(len(trie), np.int32),
+        np.zeros(MAX_ORDER, np.int64),
+        np.empty((longest + 1, widest), np.int64),
+        np.empty((longest + 1, widest), np.int32),
+        np.empty(longest + 1, np.int32),
+        np.zeros(3, np.int64),
+        np.zeros(1, np.bool_),
+    )
+    taken = np.int64(0)
+    exact = not too_large
+    if list_everything:
+        ranked = new_ranking(wanted, longest)
+        taken = list_all(ground, walk, ranked, lowest_order)
+        take(ranked, 0, taken, out_counts, out_paths, 0)
+    elif not too_large:
+        for order in range(MAX_ORDER, lowest_order - 1, -1):
+            if taken < wanted:
+                taken, complete = best_of_order(ground, walk, order, wanted - taken, out_counts, out_paths, taken)
+                exact = exact and complete
+    status = TOO_LARGE if too_large else (UNDECIDED if walk.undecided[0] else FINE)
+    return status, taken, out_counts, out_paths, walk.tally[NODES], exact

@@ -1,0 +1,213 @@
+"""Expand a file with any number of worker processes: the same bytes whatever their number.
+
+In:   a job: which file, where to, how.
+Out:  the expanded file, written whole or not at all, and a tally.
+Not:  expanding (expand.py), the command line (cli/).
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import islice
+from time import perf_counter
+
+from polyref import compiled
+from polyref.data import MAX_LINE_BYTES, Fields, Line, SeenIds, open_output, parse, read_lines, render
+from polyref.data.lines import display_name
+from polyref.encode import Encoder, open_encoder
+from polyref.errors import InputError, OutputError, PolyrefError, SettingsError
+from polyref.expand import CHUNK, ExpandSettings, expand_chunk
+from polyref.lattice import AutoEngine, CompiledEngine, Engine, EngineName, engine_named
+from polyref.lattice.engine import alignment_cells
+from polyref.tally import Tally
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """Everything that a worker must know."""
+
+    input: str
+    output: str
+    settings: ExpandSettings = field(default_factory=ExpandSettings)
+    fields: Fields = field(default_factory=Fields)
+    encoder: str | None = None
+    engine: EngineName = "auto"
+    workers: int = 1
+    max_line_bytes: int = MAX_LINE_BYTES
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.workers <= 1024:
+            raise SettingsError(f"workers is {self.workers}; give a number from 1 to 1024")
+        if self.max_line_bytes < 1:
+            raise SettingsError(f"max-line-bytes is {self.max_line_bytes}; give 1 or more")
+        if self.settings.align.align == "soft" and self.encoder is None:
+            raise SettingsError("soft alignment needs an encoder; give --encoder vectors:FILE")
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a run has come; `position` counts bytes of the input file."""
+
+    examples: int
+    position: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Done:
+    """What became of a chunk."""
+
+    content: bytes
+    ids: list[tuple[str, int]]
+    tally: Tally
+
+
+def expand_file(
+    job: Job,
+    *,
+    on_progress: Callable[[Progress], None] = lambda progress: None,
+    before_compiling: Callable[[], None] = lambda: None,
+) -> Tally:
+    """Expand a file. `before_compiling` is called where the kernels must be compiled, which takes a while."""
+    same_file = job.output != "-" and job.input != "-" and os.path.realpath(job.input) == os.path.realpath(job.output)
+    if same_file:
+        raise OutputError(f"{job.output}: this is the input file; choose another name for the output")
+    tally = Tally()
+    encoder = open_encoder(job.encoder) if job.encoder is not None else None
+    seen = SeenIds(job.input, job.fields, job.max_line_bytes)
+    with open_output(job.output) as stream:
+        for done, position in _results(job, encoder, before_compiling):
+            for id, line in done.ids:
+                seen.add(id, line)
+            started = perf_counter()
+            stream.write(done.content)
+            tally.add(done.tally)
+            tally.spend("write", started)
+            on_progress(Progress(tally.examples, position))
+    return tally
+
+
+def _results(
+    job: Job, encoder: Encoder | None, before_compiling: Callable[[], None]
+) -> Iterator[tuple[_Done, int]]:
+    """The chunks' results in order, with the position in the file behind each."""
+    chunks = _chunks(job)
+    engine = AutoEngine(before_compiling) if job.engine == "auto" else engine_named(job.engine)
+    if job.workers == 1:
+        for chunk in chunks:
+            yield _process(chunk, job, encoder, engine), chunk[-1].position
+        return
+    if isinstance(engine, AutoEngine):
+        # A small input is done before the first worker would have started.
+        for chunk in chunks:
+            done = _process(chunk, job, encoder, engine)
+            yield done, chunk[-1].position
+            if engine.wants_kernels(_cells(chunk)):
+                break
+        else:
+            return
+        if not compiled.is_cached():
+            before_compiling()
+        CompiledEngine()  # once, here, before the workers load it from disk
+    yield from _from_workers(chunks, job)
+
+
+def _from_workers(chunks: Iterator[list[Line]], job: Job) -> Iterator[tuple[_Done, int]]:
+    context = multiprocessing.get_context("spawn")
+    pool = ProcessPoolExecutor(job.workers, mp_context=context, initializer=_start_worker, initargs=(job,))
+    waiting: deque[tuple[Future[_Done], int]] = deque()
+    failed: PolyrefError | None = None
+    try:
+        with _one_thread_each():
+            while True:
+                # Enough in flight to keep the workers busy, and no more: memory must not grow with the file.
+                while failed is None and len(waiting) < 3 * job.workers:
+                    try:
+                        chunk = next(chunks, None)
+                    except PolyrefError as error:
+                        failed = error  # chunks before it may hold an earlier fault
+                        break
+                    if chunk is None:
+                        break
+                    waiting.append((pool.submit(_process_in_worker, chunk), chunk[-1].position))
+                if not waiting:
+                    break
+                future, position = waiting.popleft()
+                yield future.result(), position
+        if failed is not None:
+            raise failed
+    except BrokenProcessPool:
+        raise PolyrefError("a worker process died (out of memory?); use fewer --workers") from None
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+@contextmanager
+def _one_thread_each() -> Iterator[None]:
+    """Workers are as many as wanted already; their numerical libraries must not start threads of their own."""
+    names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+    before = {name: os.environ.get(name) for name in names}
+    os.environ.update(dict.fromkeys(names, "1"))
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
+def _chunks(job: Job) -> Iterator[list[Line]]:
+    lines = read_lines(job.input, max_line_bytes=job.max_line_bytes)
+    while chunk := list(islice(lines, CHUNK)):
+        yield chunk
+
+
+def _cells(chunk: list[Line]) -> int:
+    """Roughly what a chunk like this one costs in plain Python."""
+    return sum(alignment_cells([len(line.content) // 25] * 5) for line in chunk)
+
+
+def _process(chunk: list[Line], job: Job, encoder: Encoder | None, engine: Engine | AutoEngine) -> _Done:
+    """Read, expand and render some lines."""
+    tally = Tally()
+    started = perf_counter()
+    examples = [parse(line, job.input, job.fields) for line in chunk]
+    tally.spend("read", started)
+    try:
+        expanded = expand_chunk(examples, job.settings, encoder, engine, tally)
+    except InputError as error:
+        if error.file is None:
+            error.file = display_name(job.input)
+        raise
+    started = perf_counter()
+    content = "".join([render(example, job.fields) + "\n" for example in expanded]).encode()
+    tally.spend("write", started)
+    ids = [(example.id, line.number) for example, line in zip(examples, chunk, strict=True)]
+    return _Done(content, ids, tally)
+
+
+_worker: tuple[Job, Encoder | None, Engine] | None = None
+
+
+def _start_worker(job: Job) -> None:
+    global _worker
+    # Ctrl-C reaches the whole group; the parent alone decides what to do about it.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    engine = engine_named("compiled" if job.engine == "auto" else job.engine)
+    assert not isinstance(engine, AutoEngine)
+    _worker = job, open_encoder(job.encoder) if job.encoder is not None else None, engine
+
+
+def _process_in_worker(chunk: list[Line]) -> _Done:
+    assert _worker is not None
+    job, encoder, engine = _worker
+    return _process(chunk, job, encoder, engine)

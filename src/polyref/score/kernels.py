@@ -1,0 +1,110 @@
+"""Compiled: the trie of reference n-grams, and the matches of many sentences.
+
+The plain twin is NgramTrie in ngrams.py.
+"""
+# mypy: disable-error-code="no-untyped-def,no-untyped-call"
+
+import numpy as np
+
+from polyref.compiled import kernel
+
+MAX_ORDER = 4
+# The columns of a trie: one row a node.
+WORD, DEPTH, LINK, LIMIT, FIRST_CHILD, NEXT_SIBLING = 0, 1, 2, 3, 4, 5
+
+
+@kernel("int32(int32[:, ::1], int32[::1], int32, int32)", inline=True)
+def find_child(trie, root, node, word):
+    """The node of the n-gram `node` with `word` behind it; 0 if no reference has it."""
+    if node == 0:
+        return root[word]
+    child = trie[node, FIRST_CHILD]
+    while child != 0 and trie[child, WORD] != word:
+        child = trie[child, NEXT_SIBLING]
+    return child
+
+
+@kernel("Tuple((int32[:, ::1], int32[::1]))(int32[::1], int64[::1], int64)")
+def build_trie(words, starts, vocabulary):
+    """The trie of all n-grams of the references, and its first level as a table over the vocabulary.
+
+    The table has one place more: a word that no reference has may be numbered `vocabulary`.
+    """
+    size = np.int32(1)
+    trie = np.zeros((1 + MAX_ORDER * len(words), 6), np.int32)
+    root = np.zeros(vocabulary + 1, np.int32)
+    counts = np.zeros(len(trie), np.int32)
+    path = np.zeros(MAX_ORDER + 1, np.int32)
+    for reference in range(len(starts) - 1):
+        begin, end = starts[reference], starts[reference + 1]
+        # From the last word to the first: then an n-gram without its first word has just been inserted, and path
+        # holds the nodes to link to.
+        for start in range(end - 1, begin - 1, -1):
+            node = shorter = np.int32(0)
+            for position in range(start, min(start + MAX_ORDER, end)):
+                word = words[position]
+                child = find_child(trie, root, node, word)
+                if child == 0:
+                    child = size
+                    size += 1
+                    depth = trie[node, DEPTH]
+                    trie[child, WORD] = word
+                    trie[child, DEPTH] = depth + 1
+                    trie[child, LINK] = shorter
+                    if node == 0:
+                        root[word] = child
+                    else:
+                        trie[child, NEXT_SIBLING] = trie[node, FIRST_CHILD]
+                        trie[node, FIRST_CHILD] = child
+                node = child
+                counts[node] += 1
+                if counts[node] > trie[node, LIMIT]:
+                    trie[node, LIMIT] = counts[node]
+                depth = trie[node, DEPTH]
+                shorter = path[depth]
+                path[depth] = node
+        for start in range(begin, end):
+            node = np.int32(0)
+            for position in range(start, min(start + MAX_ORDER, end)):
+                node = find_child(trie, root, node, words[position])
+                counts[node] = 0
+    return trie[:size], root
+
+
+@kernel("int32(int32[:, ::1], int32[::1], int32, int32)", inline=True)
+def step(trie, root, context, word):
+    """The longest n-gram that ends with `word` behind `context`; 0 if no reference has the word."""
+    while context != 0:
+        child = trie[context, FIRST_CHILD]
+        while child != 0 and trie[child, WORD] != word:
+            child = trie[child, NEXT_SIBLING]
+        if child != 0:
+            return child
+        context = trie[context, LINK]
+    return root[word]
+
+
+@kernel("int64[:, ::1](int32[:, ::1], int32[::1], int32[::1], int64[::1])")
+def match_sentences(trie, root, words, starts):
+    """The clipped matches of each order of many sentences: sentence k is words[starts[k]:starts[k + 1]]."""
+    found = np.zeros((len(starts) - 1, MAX_ORDER), np.int64)
+    counts = np.zeros(len(trie), np.int32)
+    for sentence in range(len(starts) - 1):
+        context = np.int32(0)
+        for position in range(starts[sentence], starts[sentence + 1]):
+            node = step(trie, root, context, words[position])
+            context = trie[node, LINK] if trie[node, DEPTH] == MAX_ORDER else node
+            while node != 0:
+                if counts[node] < trie[node, LIMIT]:
+                    found[sentence, trie[node, DEPTH] - 1] += 1
+                counts[node] += 1
+                node = trie[node, LINK]
+        # Clear what this sentence counted, not the whole table.
+        context = np.int32(0)
+        for position in range(starts[sentence], starts[sentence + 1]):
+            node = step(trie, root, context, words[position])
+            context = trie[node, LINK] if trie[node, DEPTH] == MAX_ORDER else node
+            while node != 0:
+                counts[node] = 0
+                node = trie[node, LINK]
+    return found

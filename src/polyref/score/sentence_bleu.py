@@ -1,0 +1,123 @@
+"""Sentence BLEU-4 without smoothing, compared by exact counts.
+
+In:   a sentence's length and its clipped matches of each order; the references' lengths.
+Out:  the score as a number to show, and an order in which two sentences tie only if their scores are equal.
+Not:  finding the matches (ngrams.py), corpus BLEU.
+
+The score is what sacreBLEU gives with smooth_method="none", tokenize="none": closest reference length (the
+shorter on a tie), clipped against all references, 0 to 100. A sentence of fewer than four words is scored by
+the orders it has. Where the score is 0, sentences rank by the orders that do match: see `Matches.order`.
+"""
+
+from __future__ import annotations
+
+import decimal
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+
+from polyref.score.ngrams import MAX_ORDER, NgramTrie
+
+# Where the logarithms of two scores are further apart than this, floats order them without doubt.
+CLOSE = 1e-12
+
+
+@dataclass(frozen=True, slots=True)
+class Matches:
+    """What BLEU is made of: a sentence's length, and how many of its n-grams match."""
+
+    length: int
+    counts: tuple[int, int, int, int]
+
+    @property
+    def order(self) -> int:
+        """4 if the score is above 0; else the highest order that matches, and the sentence ranks by that one."""
+        matching = sum(1 for count in self.counts if count)
+        return MAX_ORDER if matching == min(MAX_ORDER, self.length) else matching
+
+    def product(self) -> int:
+        """The matches of all orders that count, multiplied."""
+        return math.prod(self.counts[: min(self.order, self.length)])
+
+
+@lru_cache(maxsize=4096)
+def totals_product(length: int, order: int) -> int:
+    """How many n-grams a sentence of this length has of each order up to `order`, multiplied."""
+    return math.prod(length - n for n in range(min(order, length)))
+
+
+class BleuScale:
+    """Scores against references of given lengths. Two sentences are compared within one order.
+
+    The score of a sentence of `length` words whose matches multiply to `product` is
+    exp(brevity(length)) * (product / totals) ** (1 / order).
+    """
+
+    def __init__(self, reference_lengths: Iterable[int], order: int = MAX_ORDER):
+        self.lengths = sorted(set(reference_lengths))
+        self.order = order
+        self._closest: dict[int, int] = {}
+        self._values: dict[tuple[int, int], float] = {}
+
+    def closest(self, length: int) -> int:
+        """The closest reference length; the shorter one if two are as close."""
+        if length not in self._closest:
+            self._closest[length] = min(self.lengths, key=lambda r: (abs(r - length), r))
+        return self._closest[length]
+
+    def brevity(self, length: int) -> Fraction:
+        """1 - r/l for the closest reference length r if the sentence is shorter than that, else 0."""
+        return min(Fraction(0), 1 - Fraction(self.closest(length), length))
+
+    def log(self, length: int, product: int) -> float:
+        """The logarithm of the score; product must be above 0."""
+        brevity = min(0.0, 1.0 - self.closest(length) / length)
+        return brevity + math.log(product / totals_product(length, self.order)) / self.order
+
+    def value(self, length: int, product: int) -> float:
+        """The score, 0 to 100."""
+        if not product:
+            return 0.0
+        if (length, product) not in self._values:
+            self._values[length, product] = 100.0 * math.exp(self.log(length, product))
+        return self._values[length, product]
+
+    def compare(self, length: int, product: int, other_length: int, other_product: int) -> int:
+        """1 if the first score is the higher one, -1 if the second, 0 only if they are equal."""
+        if length == other_length:
+            return (product > other_product) - (product < other_product)
+        apart = self.log(length, product) - self.log(other_length, other_product)
+        if abs(apart) > CLOSE:
+            return 1 if apart > 0 else -1
+        brevity, other_brevity = self.brevity(length), self.brevity(other_length)
+        left = product * totals_product(other_length, self.order)
+        right = other_product * totals_product(length, self.order)
+        if brevity == other_brevity:
+            return (left > right) - (left < right)
+        # Powers of e with different rational exponents are never in a rational proportion, so this ends.
+        return _compare_exponentials((brevity - other_brevity) * self.order, left, right)
+
+
+def _compare_exponentials(exponent: Fraction, left: int, right: int) -> int:
+    """Compare exp(exponent) * left with right."""
+    digits = 50
+    while True:
+        with decimal.localcontext(prec=digits):
+            power = (decimal.Decimal(exponent.numerator) / exponent.denominator).exp()
+            apart = power * left / right - 1
+            if abs(apart) > decimal.Decimal(10) ** (10 - digits):
+                return 1 if apart > 0 else -1
+        digits *= 2
+
+
+def sentence_bleu(sentence: Sequence[str], references: Sequence[Sequence[str]]) -> float:
+    """The score of one tokenised sentence against tokenised references, 0 to 100."""
+    numbers: dict[str, int] = {}
+    numbered = [[numbers.setdefault(word, len(numbers)) for word in reference] for reference in references]
+    trie = NgramTrie(numbered)
+    matches = Matches(len(sentence), trie.matches([numbers.get(word, -1) for word in sentence]))
+    if not sentence or matches.order < MAX_ORDER:
+        return 0.0
+    return BleuScale(map(len, references)).value(matches.length, matches.product())
