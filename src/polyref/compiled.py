@@ -20,10 +20,11 @@ from typing import Any, TypeVar
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-def kernel(signature: Any, *, inline: bool = False) -> Callable[[Function], Function]:
+def kernel(signature: Any, *, inline: bool = False, any_order: bool = False) -> Callable[[Function], Function]:
     """Compile the decorated function for one signature: a text, or a numba signature.
 
-    `inline` puts its code into the kernels that call it: for what runs in their innermost loops.
+    `inline` puts its code into the kernels that call it: for what runs in their innermost loops. `any_order` allows
+    sums to be taken in any order: only for sums that are exact.
     """
     import numba
     from numba.core import config
@@ -32,7 +33,13 @@ def kernel(signature: Any, *, inline: bool = False) -> Callable[[Function], Func
         before = config.CACHE_DIR
         config.CACHE_DIR = str(cache_folder())
         try:
-            compiled: Function = numba.njit(signature, cache=True, error_model="numpy", forceinline=inline)(function)
+            compiled: Function = numba.njit(
+                signature,
+                cache=True,
+                error_model="numpy",
+                forceinline=inline,
+                fastmath={"reassoc", "contract"} if any_order else False,
+            )(function)
         finally:
             config.CACHE_DIR = before
         return compiled

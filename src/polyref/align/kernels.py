@@ -11,6 +11,36 @@ from polyref.compiled import kernel
 UNIT = 10_000
 
 
+@kernel("float64(float64[:, ::1], int64, int64)", any_order=True)
+def dot(vectors, u, v):
+    """Exact, so in any order: see similarity.py."""
+    total = 0.0
+    for k in range(vectors.shape[1]):
+        total += vectors[u, k] * vectors[v, k]
+    return total
+
+
+@kernel("int32[:, ::1](int32[::1], int64[::1], float64[:, ::1], boolean[::1], float64)")
+def soft_similarity(words, starts, vectors, known, baseline):
+    """The similarity of each two words of different references, the earlier one's words as rows; the rest is 0."""
+    count = len(words)
+    scaled = np.zeros((count, count), np.int32)
+    squares = np.empty(count)
+    for u in range(count):
+        squares[u] = dot(vectors, u, u)
+    scale = UNIT / (1.0 - baseline)
+    for r in range(len(starts) - 2):
+        for u in range(starts[r], starts[r + 1]):
+            for v in range(starts[r + 1], count):
+                if known[u] and known[v]:
+                    length = np.sqrt(squares[u] * squares[v])
+                    cosine = dot(vectors, u, v) / length if length > 0 else 0.0
+                    scaled[u, v] = np.rint((cosine - baseline) * scale)
+                else:
+                    scaled[u, v] = UNIT if words[u] == words[v] else 0
+    return scaled
+
+
 @kernel("void(int32[:, ::1], int32[::1], int64, int64, int64, int64, int32[:, ::1])")
 def copy_block(similarity, words, left, left_end, right, right_end, block):
     """The similarity of two references' words; without a matrix, 1 for equal words."""

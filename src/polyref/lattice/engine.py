@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate, chain
+from itertools import accumulate, chain, islice
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -18,11 +18,12 @@ import numpy.typing as npt
 
 from polyref import compiled
 from polyref.align.merge_order import MergeOrder, plan_merges
-from polyref.align.similarity import Matrix, hard_similarity
+from polyref.align.similarity import Matrix, hard_similarity, soft_similarity
 from polyref.lattice.build import States, build
 from polyref.lattice.determinise import MAX_STATES, Automaton, determinise, lattice_arcs, suffix_counts
 from polyref.lattice.search import LIST_LIMIT, MAX_BOUNDS, Found, Task, search
 
+Vectors = npt.NDArray[np.float16]
 EngineName = Literal["auto", "plain", "compiled"]
 _NO_MATRIX = np.zeros((0, 0), np.int32)
 _NO_FLOORS = np.zeros(0, np.int64)
@@ -63,7 +64,11 @@ class Compressed:
 
 
 class Engine(Protocol):
-    """The two heavy steps."""
+    """The heavy steps."""
+
+    def similarity(
+        self, references: Sequence[Sequence[int]], vectors: Vectors, known: npt.NDArray[np.bool_], baseline: float
+    ) -> Matrix: ...
 
     def compress(
         self, references: Sequence[Sequence[int]], similarity: Matrix | None, penalty: int, merge_order: MergeOrder
@@ -74,6 +79,11 @@ class Engine(Protocol):
 
 class PlainEngine:
     """Plain Python: what small inputs use, and what the compiled kernels are tested against."""
+
+    def similarity(
+        self, references: Sequence[Sequence[int]], vectors: Vectors, known: npt.NDArray[np.bool_], baseline: float
+    ) -> Matrix:
+        return soft_similarity(list(chain.from_iterable(references)), vectors, known, baseline)
 
     def compress(
         self, references: Sequence[Sequence[int]], similarity: Matrix | None, penalty: int, merge_order: MergeOrder
@@ -102,16 +112,25 @@ class CompiledEngine:
     """The kernels; making one compiles them, or loads them from the disk cache."""
 
     def __init__(self) -> None:
+        from polyref.align import kernels as align_kernels
         from polyref.lattice import kernels, search_kernels
 
+        self._align_kernels = align_kernels
         self._kernels = kernels
         self._search_kernels = search_kernels
+
+    def similarity(
+        self, references: Sequence[Sequence[int]], vectors: Vectors, known: npt.NDArray[np.bool_], baseline: float
+    ) -> Matrix:
+        """Only what the alignment reads: words of an earlier reference against those of a later one."""
+        words, starts = _as_arrays(references)
+        matrix: Matrix = self._align_kernels.soft_similarity(words, starts, vectors.astype(np.float64), known, baseline)
+        return matrix
 
     def compress(
         self, references: Sequence[Sequence[int]], similarity: Matrix | None, penalty: int, merge_order: MergeOrder
     ) -> Compressed:
-        words = np.array(list(chain.from_iterable(references)), np.int32)
-        starts = np.array(list(accumulate(map(len, references), initial=0)), np.int64)
+        words, starts = _as_arrays(references)
         matrix = _NO_MATRIX if similarity is None else similarity
         after, states, arcs, pieces, first, rows, final, deterministic, count = self._kernels.compress(
             words, starts, matrix, penalty, merge_order == "paper", MAX_STATES
@@ -131,7 +150,7 @@ class CompiledEngine:
         if task.wanted < 1:
             return Found([], [], [], lattice.deterministic, 0)
         words, starts, first, rows, final = lattice.arrays
-        status, count, counts, paths, nodes, exact = self._search_kernels.search(
+        status, counts, flat, nodes, exact = self._search_kernels.search(
             words,
             starts,
             len(task.word_hashes),
@@ -150,9 +169,16 @@ class CompiledEngine:
             return None
         if status == self._search_kernels.UNDECIDED:
             return search(lattice.automaton, references, lattice.count, task)
-        lengths, orders, products = counts[:count].T.tolist()
-        arcs = [path[:length] for path, length in zip(paths[:count].tolist(), lengths, strict=True)]
+        lengths, orders, products = counts.T.tolist()
+        following = iter(flat.tolist())
+        arcs = [list(islice(following, length)) for length in lengths]
         return Found(arcs, orders, products, exact and lattice.deterministic, nodes)
+
+
+def _as_arrays(references: Sequence[Sequence[int]]) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
+    """All words behind each other, and where each reference begins."""
+    words = np.array(list(chain.from_iterable(references)), np.int32)
+    return words, np.array(list(accumulate(map(len, references), initial=0)), np.int64)
 
 
 def _as_lists(

@@ -14,7 +14,9 @@ from functools import cached_property
 from itertools import accumulate, chain
 from typing import NamedTuple
 
-from polyref.align import AlignSettings, soft_similarity
+import numpy as np
+
+from polyref.align import AlignSettings
 from polyref.encode import Encoder, Encoding
 from polyref.errors import SettingsError
 from polyref.lattice.build import START
@@ -23,7 +25,7 @@ from polyref.lattice.engine import AutoEngine, Compressed, CompiledEngine, Engin
 from polyref.lattice.hashing import word_hashes
 from polyref.lattice.search import Found, Task, floors_for
 from polyref.score import MAX_ORDER, BleuScale, Matches, NgramTrie
-from polyref.text import TextSettings, Tokens, join, tokenize
+from polyref.text import TextSettings, Tokens, tokenize
 
 _SAMPLED_INSTEAD = 2000  # how many sentences are drawn where a lattice is too large to be searched
 
@@ -305,16 +307,15 @@ class Lattice:
 
     def bleus(self, found: Found) -> list[float]:
         """The scores of sentences that a search found."""
-        value = self._scale.value
-        return [
-            value(len(arcs), product) if order == MAX_ORDER else 0.0
-            for arcs, order, product in zip(found.arcs, found.orders, found.products, strict=True)
-        ]
+        return self._scale.values(list(map(len, found.arcs)), found.orders, found.products)
 
     def texts(self, found: Found) -> list[str]:
         """Sentences that a search found, as they are written."""
-        origin, pieces = self._origins, self._pieces
-        return ["".join([pieces[origin[arc]] for arc in arcs]).lstrip() for arcs in found.arcs]
+        pieces = self._pieces
+        by_arc = [pieces[origin] for origin in self._origins]
+        piece = by_arc.__getitem__
+        # No arc out of the start has a space before it: the start is merged with no other state.
+        return ["".join(map(piece, arcs)) for arcs in found.arcs]
 
     @cached_property
     def _origins(self) -> list[int]:
@@ -338,7 +339,7 @@ class Lattice:
     def _sentence(self, path: Sequence[int]) -> Sentence:
         automaton, vocabulary = self._compressed.automaton, self._numbering.vocabulary
         words = [automaton.word[arc] for arc in path]
-        text = "".join([self._pieces[automaton.origin[arc]] for arc in path]).lstrip()
+        text = "".join([self._pieces[automaton.origin[arc]] for arc in path])
         spelled = tuple([vocabulary[word] for word in words])
         return Sentence(text, spelled, self._bleu(words), self.origins(spelled))
 
@@ -392,12 +393,10 @@ def merge(
     chosen = engine.choose(references) if isinstance(engine, AutoEngine) else engine
     similarity = None
     if encodings is not None:
-        import numpy as np
-
         first = {distinct: gold for gold, distinct in reversed(list(enumerate(numbering.same)))}
         kept = [encodings[first[distinct]] for distinct in range(len(references))]
-        similarity = soft_similarity(
-            list(chain.from_iterable(references)),
+        similarity = chosen.similarity(
+            references,
             np.concatenate([encoding.vectors for encoding in kept]),
             np.concatenate([encoding.known for encoding in kept]),
             baseline,

@@ -10,7 +10,9 @@ from polyref.compiled import kernel
 from polyref.lattice.kernels import ARC_WORD, TARGET
 from polyref.score.kernels import DEPTH, LINK, MAX_ORDER, step
 
-P_TARGET, P_NODE, P_ARC = 0, 1, 2  # the columns of the product's arcs
+# The columns of the product's arcs: the last four are the n-grams of each order that end with the arc, 0 where the
+# longest one is shorter.
+P_TARGET, P_DEPTH, P_ARC, P_NODES, P_COLUMNS = 0, 1, 2, 3, 3 + MAX_ORDER
 
 
 @kernel(
@@ -56,7 +58,12 @@ def multiply_into(first, arcs, final, trie, root, out_first, out_rows, out_final
                     else:
                         pairs[tail[target], following] = other
                     tail[target] = other
-                out_rows[count, P_TARGET], out_rows[count, P_NODE], out_rows[count, P_ARC] = other, node, arc
+                depth = trie[node, DEPTH]
+                out_rows[count, P_TARGET], out_rows[count, P_DEPTH], out_rows[count, P_ARC] = other, depth, arc
+                for order in range(MAX_ORDER - 1, -1, -1):
+                    out_rows[count, P_NODES + order] = node if order < depth else 0
+                    if order < depth:
+                        node = trie[node, LINK]
                 count += 1
             done += 1
             out_first[done] = count
@@ -77,7 +84,7 @@ def multiply(first, arcs, final, trie, root):
         out_first = np.zeros(room * len(final) + 65, np.int32)
         out_final = np.empty(room * len(final) + 64, np.bool_)
         pairs = np.empty((room * len(final) + 64, 3), np.int32)
-        out_rows = np.empty((room * len(arcs) + 64, 3), np.int32)
+        out_rows = np.empty((room * len(arcs) + 64, P_COLUMNS), np.int32)
         states, count = multiply_into(first, arcs, final, trie, root, out_first, out_rows, out_final, pairs)
         if states:
             return out_first[: states + 1], out_rows[:count], out_final[:states]
@@ -98,8 +105,8 @@ def bound_starts(first, rows, final):
     return starts
 
 
-@kernel("int16[:, ::1](int32[::1], int32[:, ::1], boolean[::1], int32[:, ::1], int64[::1])")
-def suffix_bounds(first, rows, final, trie, starts):
+@kernel("int16[:, ::1](int32[::1], int32[:, ::1], boolean[::1], int64[::1])")
+def suffix_bounds(first, rows, final, starts):
     """The most matches of each order that so many words can still bring, unclipped; -1 where there is no way."""
     bounds = np.full((starts[-1], MAX_ORDER), -1, np.int16)
     for state in range(len(final) - 1, -1, -1):
@@ -109,7 +116,7 @@ def suffix_bounds(first, rows, final, trie, starts):
                 bounds[here, order] = 0
         for k in range(first[state], first[state + 1]):
             target = rows[k, P_TARGET]
-            depth = trie[rows[k, P_NODE], DEPTH]
+            depth = rows[k, P_DEPTH]
             cell = here
             for other in range(starts[target], starts[target + 1]):
                 cell += 1

@@ -51,14 +51,6 @@ def mix(value, other):
     return value ^ (value >> np.uint64(29))
 
 
-@kernel("uint64(int32[:, ::1], int32[:, ::1], int64, int64, uint64[::1])")
-def hash_path(arcs, paths, slot, length, word_hashes):
-    hashed = U64_EMPTY
-    for k in range(length):
-        hashed = mix(hashed, word_hashes[arcs[paths[slot, k], ARC_WORD]])
-    return hashed
-
-
 @kernel("int64[:, ::1](int64[::1], int64)")
 def length_table(starts, longest):
     """For each length: the closest reference length, and the product of the totals up to each order."""
@@ -77,7 +69,7 @@ def length_table(starts, longest):
     return table
 
 
-@kernel("UniTuple(uint64, 2)(int64, int64)")
+@kernel("UniTuple(uint64, 2)(int64, int64)", inline=True)
 def multiply_wide(a, b):
     """a * b in 128 bits: the high and the low half."""
     low, half = np.uint64(0xFFFFFFFF), np.uint64(32)
@@ -89,7 +81,7 @@ def multiply_wide(a, b):
     return (x >> half) * (y >> half) + (lh >> half) + (hl >> half) + (carry >> half), (carry << half) | (ll & low)
 
 
-@kernel("int64(int64, int64, int64, int64)")
+@kernel("int64(int64, int64, int64, int64)", inline=True)
 def compare_products(a, b, c, d):
     """Compare a * b with c * d: whole numbers from 0 up to 2**63."""
     left, right = multiply_wide(a, b), multiply_wide(c, d)
@@ -100,13 +92,13 @@ def compare_products(a, b, c, d):
     return 0
 
 
-@kernel("float64(int64[:, ::1], int64, int64, int64)")
+@kernel("float64(int64[:, ::1], int64, int64, int64)", inline=True)
 def log_score(lengths, order, length, product):
     brevity = min(0.0, 1.0 - lengths[length, 0] / length)
     return brevity + np.log(product / lengths[length, order]) / order
 
 
-@kernel("int64(int64[:, ::1], int64, int64, int64, int64, int64, float64, boolean[::1])")
+@kernel("int64(int64[:, ::1], int64, int64, int64, int64, int64, float64, boolean[::1])", inline=True)
 def settle(lengths, order, length, product, other_length, other_product, apart, undecided):
     """Compare two scores whose logarithms are `apart`.
 
@@ -126,7 +118,7 @@ def settle(lengths, order, length, product, other_length, other_product, apart, 
     return compare_products(product, lengths[other_length, order], other_product, lengths[length, order])
 
 
-@kernel("int64(int64[:, ::1], int64, int64, int64, int64, int64, boolean[::1])")
+@kernel("int64(int64[:, ::1], int64, int64, int64, int64, int64, boolean[::1])", inline=True)
 def compare_scores(lengths, order, length, product, other_length, other_product, undecided):
     """1 if the first score is the higher one, -1 if the second, 0 only if they are equal."""
     if length == other_length:
@@ -150,7 +142,7 @@ def least_product(lengths, order, length, than_length, than_product, wanted, und
     return product
 
 
-@kernel("int64(int32[:, ::1], int32[:, ::1], int64[:, ::1], int64, int64)")
+@kernel("int64(int32[:, ::1], int32[:, ::1], int64[:, ::1], int64, int64)", inline=True)
 def compare_words(arcs, paths, counts, slot, other):
     """Above 0 if the sentence in `slot` comes first; 0 if the two have the same words."""
     for k in range(min(counts[slot, LENGTH], counts[other, LENGTH])):
@@ -162,7 +154,8 @@ def compare_words(arcs, paths, counts, slot, other):
 
 @kernel(
     "int64(int32[::1], int64[:, ::1], float64[::1], uint64[::1], int32[:, ::1], int64, int32[:, ::1], int64,"
-    " int64[:, ::1], boolean[::1])"
+    " int64[:, ::1], boolean[::1])",
+    inline=True,
 )
 def insert(index, counts, logs, hashes, paths, filled, arcs, slot, lengths, undecided):
     """Rank the candidate in the spare `slot` among the first `filled`; return how many there are now.

@@ -25,7 +25,7 @@ from polyref.score import MAX_ORDER, BleuScale, Matches, NgramTrie
 from polyref.score.ngrams import ROOT
 from polyref.score.sentence_bleu import totals_product
 
-LIST_LIMIT = 1000  # up to here, listing everything is cheaper than bounds
+LIST_LIMIT = 2000  # up to here, listing everything is cheaper than bounds
 MAX_BOUNDS = 8_000_000  # states times lengths of the table of bounds
 
 

@@ -11,22 +11,24 @@ from numba import boolean, int16, int32, int64, types, uint64
 
 from polyref.compiled import kernel
 from polyref.lattice.kernels import ARC_WORD
-from polyref.lattice.product_kernels import P_ARC, P_NODE, P_TARGET, bound_starts, multiply, suffix_bounds
+from polyref.lattice.product_kernels import P_ARC, P_DEPTH, P_NODES, P_TARGET, bound_starts, multiply, suffix_bounds
 from polyref.lattice.ranking_kernels import (
+    CLOSE,
     LENGTH,
     ORDER,
     PRODUCT,
+    U64_EMPTY,
     compare_scores,
     compare_words,
-    hash_path,
     insert,
     least_product,
     length_table,
+    log_score,
     mix,
     new_ranking,
     ranked_type,
 )
-from polyref.score.kernels import DEPTH, LIMIT, LINK, MAX_ORDER, build_trie
+from polyref.score.kernels import LIMIT, MAX_ORDER, build_trie
 
 SPENT, NODES, TIED = 0, 1, 2  # the cells of Walk.tally
 DONE, OVER_BUDGET, ENOUGH = 0, 1, 2  # how an exploration ends
@@ -40,10 +42,9 @@ class Ground(NamedTuple):
     words: Any  # the references
     starts: Any
     arcs: Any  # of the automaton
-    first: Any  # the product: arcs of a state, target, node of the trie and arc of the automaton, final states
+    first: Any  # the product: where the arcs of a state begin, the arcs, the final states
     rows: Any
     final: Any
-    trie: Any
     bound_first: Any
     bounds: Any
     lengths: Any  # length_table
@@ -56,7 +57,8 @@ class Walk(NamedTuple):
     """Where a search stands: the path, its clipped counts, and the arcs still to follow at each word."""
 
     path: Any
-    counts: Any
+    path_hash: Any  # the hash of the first words of the path, for each number of words
+    left: Any  # how often each n-gram may still count
     matches: Any
     frame_bound: Any
     frame_arc: Any
@@ -67,54 +69,87 @@ class Walk(NamedTuple):
 
 ground_type = types.NamedTuple(
     [
-        int32[::1], int64[::1], int32[:, ::1], int32[::1], int32[:, ::1], boolean[::1], int32[:, ::1],
+        int32[::1], int64[::1], int32[:, ::1], int32[::1], int32[:, ::1], boolean[::1],
         int64[::1], int16[:, ::1], int64[:, ::1], uint64[::1], int64[::1], int64[::1],
     ],
     Ground,
 )  # fmt: skip
 walk_type = types.NamedTuple(
     [
-        int32[::1], int32[::1], int64[::1], int64[:, ::1], int32[:, ::1], int32[::1], int64[::1], boolean[::1],
+        int32[::1], uint64[::1], int32[::1], int64[::1], int64[:, ::1], int32[:, ::1], int32[::1], int64[::1],
+        boolean[::1],
     ],
     Walk,
 )  # fmt: skip
 
 
-@kernel("boolean(int32[:, ::1], int32[:, ::1], int64, int64, int32[::1], int64[::1])")
-def is_gold(arcs, paths, slot, length, words, starts):
+@kernel("boolean(int32[:, ::1], int32[:, ::1], int32[::1], int64, int32[::1], int64[::1])", inline=True)
+def is_gold(arcs, rows, path, length, words, starts):
+    """Whether a person wrote the path's sentence."""
     for r in range(len(starts) - 1):
         if starts[r + 1] - starts[r] == length:
             k = 0
-            while k < length and arcs[paths[slot, k], ARC_WORD] == words[starts[r] + k]:
+            while k < length and arcs[rows[path[k], P_ARC], ARC_WORD] == words[starts[r] + k]:
                 k += 1
             if k == length:
                 return True
     return False
 
 
-@kernel("void(int32[:, ::1], int32[::1], int64[::1], int64)", inline=True)
-def forward(trie, counts, matches, node):
-    while node != 0:
-        if counts[node] < trie[node, LIMIT]:
-            matches[trie[node, DEPTH] - 1] += 1
-        counts[node] += 1
-        node = trie[node, LINK]
+@kernel(
+    "boolean(int32[::1], int64[:, ::1], float64[::1], uint64[::1], int64, int64[:, ::1], int64, int64, int64, uint64)",
+    inline=True,
+)
+def is_worse(index, counts, logs, hashes, filled, lengths, order, length, product, hashed):
+    """Whether a sentence clearly ranks behind a full ranking: what most sentences do, so it is asked first."""
+    size = len(index) - 1
+    if filled < size:
+        return False
+    last = index[size - 1]
+    if order != counts[last, ORDER]:
+        return order < counts[last, ORDER]
+    if length == counts[last, LENGTH]:
+        last_product = counts[last, PRODUCT]
+        return product < last_product or (product == last_product and hashed > hashes[last])
+    return log_score(lengths, order, length, product) < logs[last] - CLOSE
+
+
+@kernel(
+    "void(int32[:, ::1], int32[::1], int64[:, ::1], uint64[::1], int32[:, ::1], int64, int64, int64, int64, uint64)",
+    inline=True,
+)
+def write(rows, path, counts, hashes, paths, slot, length, order, product, hashed):
+    """Write the path's sentence into a slot of a ranking."""
+    for k in range(length):
+        paths[slot, k] = rows[path[k], P_ARC]
+    counts[slot, LENGTH], counts[slot, ORDER], counts[slot, PRODUCT] = length, order, product
+    hashes[slot] = hashed
 
 
 @kernel("void(int32[:, ::1], int32[::1], int64[::1], int64)", inline=True)
-def back(trie, counts, matches, node):
-    while node != 0:
-        counts[node] -= 1
-        if counts[node] < trie[node, LIMIT]:
-            matches[trie[node, DEPTH] - 1] -= 1
-        node = trie[node, LINK]
+def forward(rows, left, matches, arc):
+    """Count the n-grams that end with an arc. left: how often each n-gram may still count."""
+    for order in range(rows[arc, P_DEPTH]):
+        node = rows[arc, P_NODES + order]
+        if left[node] > 0:
+            matches[order] += 1
+        left[node] -= 1
 
 
-@kernel("void(int32[:, ::1], int32[:, ::1], int32[::1], int32[::1], int64[::1], int64)")
-def rewind(rows, trie, path, counts, matches, depth):
+@kernel("void(int32[:, ::1], int32[::1], int64[::1], int64)", inline=True)
+def back(rows, left, matches, arc):
+    for order in range(rows[arc, P_DEPTH]):
+        node = rows[arc, P_NODES + order]
+        left[node] += 1
+        if left[node] > 0:
+            matches[order] -= 1
+
+
+@kernel("void(int32[:, ::1], int32[::1], int32[::1], int64[::1], int64)")
+def rewind(rows, path, left, matches, depth):
     while depth > 0:
         depth -= 1
-        back(trie, counts, matches, rows[path[depth], P_NODE])
+        back(rows, left, matches, path[depth])
 
 
 @kernel(int64(ground_type, walk_type, ranked_type, int64))
@@ -123,8 +158,8 @@ def list_all(ground, walk, ranked, lowest_order):
     words, starts, arcs, lengths, word_hashes = (
         ground.words, ground.starts, ground.arcs, ground.lengths, ground.word_hashes,
     )  # fmt: skip
-    first, rows, final, trie, floors = ground.first, ground.rows, ground.final, ground.trie, ground.floors
-    path, seen, matches, undecided = walk.path, walk.counts, walk.matches, walk.undecided
+    first, rows, final, floors = ground.first, ground.rows, ground.final, ground.floors
+    path, path_hash, left, matches, undecided = walk.path, walk.path_hash, walk.left, walk.matches, walk.undecided
     index, counts, logs, hashes, paths = ranked.index, ranked.counts, ranked.logs, ranked.hashes, ranked.paths
     size = len(index) - 1
     waiting = np.empty(len(path) + 1, np.int64)
@@ -136,12 +171,13 @@ def list_all(ground, walk, ranked, lowest_order):
         if waiting[depth] == end[depth]:
             depth -= 1
             if depth >= 0:
-                back(trie, seen, matches, rows[path[depth], P_NODE])
+                back(rows, left, matches, path[depth])
             continue
         arc = waiting[depth]
         waiting[depth] += 1
         path[depth] = arc
-        forward(trie, seen, matches, rows[arc, P_NODE])
+        path_hash[depth + 1] = mix(path_hash[depth], word_hashes[arcs[rows[arc, P_ARC], ARC_WORD]])
+        forward(rows, left, matches, arc)
         depth += 1
         target = rows[arc, P_TARGET]
         waiting[depth], end[depth] = first[target], first[target + 1]
@@ -159,51 +195,35 @@ def list_all(ground, walk, ranked, lowest_order):
             product *= matches[n]
         if len(floors) and product < floors[depth]:
             continue
-        if filled == size:
-            last = index[size - 1]
-            if order < counts[last, ORDER]:
-                continue
-            if order == counts[last, ORDER] and depth == counts[last, LENGTH] and product < counts[last, PRODUCT]:
-                continue
-        slot = index[size]
-        for k in range(depth):
-            paths[slot, k] = rows[path[k], P_ARC]
+        hashed = path_hash[depth]
+        if is_worse(index, counts, logs, hashes, filled, lengths, order, depth, product, hashed):
+            continue
         # A gold reference matches everywhere.
-        if product < lengths[depth, MAX_ORDER] or not is_gold(arcs, paths, slot, depth, words, starts):
-            counts[slot, LENGTH], counts[slot, ORDER], counts[slot, PRODUCT] = depth, order, product
-            hashes[slot] = hash_path(arcs, paths, slot, depth, word_hashes)
+        if product < lengths[depth, MAX_ORDER] or not is_gold(arcs, rows, path, depth, words, starts):
+            slot = index[size]
+            write(rows, path, counts, hashes, paths, slot, depth, order, product, hashed)
             filled = insert(index, counts, logs, hashes, paths, filled, arcs, slot, lengths, undecided)
     return filled
 
 
-@kernel(
-    "int64(int32[:, ::1], int16[:, ::1], int32[::1], int64[::1], int64, int64, int64, int64)",
-    inline=True,
-)
-def bound_product(trie, bounds, counts, matches, order, orders, node, cell):
+@kernel("int64(int32[:, ::1], int16[:, ::1], int32[::1], int64[::1], int64, int64, int64, int64)", inline=True)
+def bound_product(rows, bounds, left, matches, order, orders, arc, cell):
     """The most that the product of matches can become behind an arc; -1 if the sentence belongs to a higher order."""
-    if order < MAX_ORDER and matches[order]:
+    if order < MAX_ORDER and matches[order] + (left[rows[arc, P_NODES + order]] > 0) > 0:
         return -1
     best = np.int64(1)
-    for n in range(trie[node, DEPTH], orders):
-        best *= matches[n] + bounds[cell, n]
-    while node != 0:
-        gain = 1 if counts[node] < trie[node, LIMIT] else 0
-        n = trie[node, DEPTH] - 1
-        if n < orders:
-            best *= matches[n] + gain + bounds[cell, n]
-        elif n == order and gain:
-            return -1
-        node = trie[node, LINK]
+    for n in range(orders):
+        # Node 0 stands for no n-gram, and has nothing left to count.
+        best *= matches[n] + bounds[cell, n] + (left[rows[arc, P_NODES + n]] > 0)
     return best
 
 
 @kernel(
-    "void(int32[::1], int32[:, ::1], int32[:, ::1], int32[:, ::1], int64[::1], int16[:, ::1], uint64[::1],"
+    "void(int32[::1], int32[:, ::1], int32[:, ::1], int64[::1], int16[:, ::1], uint64[::1],"
     " int32[::1], int64[::1], int64[:, ::1], int32[:, ::1], int32[::1], int64, int64, int64, int64, int64, int64)"
 )
 def branch(
-    first, rows, trie, arcs, bound_first, bounds, word_hashes, counts, matches, frame_bound, frame_arc, frame_size,
+    first, rows, arcs, bound_first, bounds, word_hashes, left, matches, frame_bound, frame_arc, frame_size,
     state, depth, length, order, need, draw,
 ):  # fmt: skip
     """Put the arcs worth following into the frame of this depth, the best one last; by hash if draw is not -1."""
@@ -214,7 +234,7 @@ def branch(
         cell = bound_first[target] + length - depth - 1
         if cell >= bound_first[target + 1] or bounds[cell, 0] < 0:
             continue
-        best = bound_product(trie, bounds, counts, matches, order, orders, rows[arc, P_NODE], cell)
+        best = bound_product(rows, bounds, left, matches, order, orders, arc, cell)
         if best < need:
             continue
         place = found
@@ -245,7 +265,7 @@ def is_taken(arcs, paths, counts, hashes, slot, taken):
     return False
 
 
-@kernel("int64(int32[::1], int64[:, ::1], int64, int64, int64, int64[:, ::1], int64[::1], boolean[::1])")
+@kernel("int64(int32[::1], int64[:, ::1], int64, int64, int64, int64[:, ::1], int64[::1], boolean[::1])", inline=True)
 def needed(index, counts, filled, length, order, lengths, floors, undecided):
     """What a sentence must reach to enter the ranking."""
     need = floors[length] if len(floors) else np.int64(1)
@@ -258,22 +278,25 @@ def needed(index, counts, filled, length, order, lengths, floors, undecided):
 
 @kernel(
     types.UniTuple(int64, 2)(
-        ground_type, walk_type, ranked_type, int64, int64, int64, int64, int64, int64, int64, int64
+        ground_type, walk_type, ranked_type, int64, int64, int64, int64, int64, int64, boolean
     )
 )
-def explore(ground, walk, ranked, filled, mode, length, order, need, draw, cut_length, cut_product):
+def explore(ground, walk, ranked, filled, mode, length, order, need, draw, ties_here):
     """Visit the sentences of one length whose product can reach `need`, depth first.
 
-    Returns what ended it, and how many are ranked now. A draw is written into slot `filled`.
+    Returns what ended it, and how many are ranked now. A draw is written into slot `filled`. `ties_here` says whether
+    a sentence that just reaches `need` is tied at the cut.
     """
     # Unpacked once: a field of a record costs a reference count each time it is taken out.
     words, starts, arcs, lengths, limits = ground.words, ground.starts, ground.arcs, ground.lengths, ground.limits
-    first, rows, trie, word_hashes = ground.first, ground.rows, ground.trie, ground.word_hashes
+    first, rows, word_hashes = ground.first, ground.rows, ground.word_hashes
     bound_first, bounds = ground.bound_first, ground.bounds
-    path, seen, matches, tally, undecided = walk.path, walk.counts, walk.matches, walk.tally, walk.undecided
+    path, path_hash, left, matches, undecided = walk.path, walk.path_hash, walk.left, walk.matches, walk.undecided
     frame_bound, frame_arc, frame_size = walk.frame_bound, walk.frame_arc, walk.frame_size
     index, counts, logs, hashes, paths = ranked.index, ranked.counts, ranked.logs, ranked.hashes, ranked.paths
+    floors, tally = ground.floors, walk.tally
     size = len(index) - 1
+    last_length = last_product = np.int64(-1)  # what `need` was reckoned from
     depth = 0
     state = np.int32(0)
     entering = True
@@ -281,14 +304,14 @@ def explore(ground, walk, ranked, filled, mode, length, order, need, draw, cut_l
         if entering:
             entering = False
             branch(
-                first, rows, trie, arcs, bound_first, bounds, word_hashes, seen, matches,
+                first, rows, arcs, bound_first, bounds, word_hashes, left, matches,
                 frame_bound, frame_arc, frame_size, state, depth, length, order, need, draw,
             )  # fmt: skip
         if frame_size[depth] == 0:
             if depth == 0:
                 return DONE, filled
             depth -= 1
-            back(trie, seen, matches, rows[path[depth], P_NODE])
+            back(rows, left, matches, path[depth])
             continue
         frame_size[depth] -= 1
         best = frame_bound[depth, frame_size[depth]]
@@ -298,38 +321,39 @@ def explore(ground, walk, ranked, filled, mode, length, order, need, draw, cut_l
         tally[NODES] += 1
         tally[SPENT] += 1
         if tally[SPENT] > limits[0]:
-            rewind(rows, trie, path, seen, matches, depth)
+            rewind(rows, path, left, matches, depth)
             return OVER_BUDGET, filled
-        forward(trie, seen, matches, rows[arc, P_NODE])
+        forward(rows, left, matches, arc)
         path[depth] = arc
+        path_hash[depth + 1] = mix(path_hash[depth], word_hashes[arcs[rows[arc, P_ARC], ARC_WORD]])
         depth += 1
         if depth < length:
             state = rows[arc, P_TARGET]
             entering = True
             continue
         enough = False
-        slot = np.int64(index[size]) if mode != DRAW else filled
-        for k in range(length):
-            paths[slot, k] = rows[path[k], P_ARC]
-        if best < lengths[length, MAX_ORDER] or not is_gold(arcs, paths, slot, length, words, starts):
-            counts[slot, LENGTH], counts[slot, ORDER], counts[slot, PRODUCT] = length, order, best
-            hashes[slot] = hash_path(arcs, paths, slot, length, word_hashes)
+        hashed = path_hash[length]
+        if best < lengths[length, MAX_ORDER] or not is_gold(arcs, rows, path, length, words, starts):
             if mode == DRAW:
-                enough = best == need and not is_taken(arcs, paths, counts, hashes, slot, filled)
-            else:
+                write(rows, path, counts, hashes, paths, filled, length, order, best, hashed)
+                enough = best == need and not is_taken(arcs, paths, counts, hashes, filled, filled)
+            elif not is_worse(index, counts, logs, hashes, filled, lengths, order, length, best, hashed):
+                slot = index[size]
+                write(rows, path, counts, hashes, paths, slot, length, order, best, hashed)
                 filled = insert(index, counts, logs, hashes, paths, filled, arcs, slot, lengths, undecided)
             if mode == FIND_CUT:
-                need = needed(index, counts, filled, length, order, lengths, ground.floors, undecided)
-            elif mode == LIST_TIED and (
-                compare_scores(lengths, order, length, best, cut_length, cut_product, undecided) == 0
-            ):
+                last = index[size - 1]
+                if filled == size and (counts[last, LENGTH] != last_length or counts[last, PRODUCT] != last_product):
+                    last_length, last_product = counts[last, LENGTH], counts[last, PRODUCT]
+                    need = needed(index, counts, filled, length, order, lengths, floors, undecided)
+            elif mode == LIST_TIED and ties_here and best == need:
                 tally[TIED] += 1
                 enough = tally[TIED] > limits[1]
         if enough:
-            rewind(rows, trie, path, seen, matches, depth)
+            rewind(rows, path, left, matches, depth)
             return ENOUGH, filled
         depth -= 1
-        back(trie, seen, matches, rows[arc, P_NODE])
+        back(rows, left, matches, arc)
 
 
 @kernel(int64[:, ::1](ground_type, walk_type, int64))
@@ -371,7 +395,7 @@ def find_cut(ground, walk, ranked, roots, order):
             ranked.index, ranked.counts, filled, length, order, ground.lengths, ground.floors, walk.undecided
         )
         if roots[r, 1] >= need:
-            status, filled = explore(ground, walk, ranked, filled, FIND_CUT, length, order, need, -1, 0, 0)
+            status, filled = explore(ground, walk, ranked, filled, FIND_CUT, length, order, need, -1, False)
             if status != DONE:
                 return status, filled
     return DONE, filled
@@ -389,9 +413,10 @@ def list_tied(ground, walk, ranked, roots, order, cut_length, cut_product):
         length = roots[r, 0]
         need = least_product(ground.lengths, order, length, cut_length, cut_product, 0, walk.undecided)
         if roots[r, 1] >= need:
-            status, filled = explore(
-                ground, walk, ranked, filled, LIST_TIED, length, order, need, -1, cut_length, cut_product
+            ties_here = (
+                compare_scores(ground.lengths, order, length, need, cut_length, cut_product, walk.undecided) == 0
             )
+            status, filled = explore(ground, walk, ranked, filled, LIST_TIED, length, order, need, -1, ties_here)
             if status != DONE:
                 return status, filled
     return DONE, filled
@@ -433,7 +458,7 @@ def draw_tied(ground, walk, drawn, roots, order, cut_length, cut_product, wanted
     for draw in range(wanted):
         sort_by_draw(tied, lengths, draw)
         for t in range(lengths):
-            status, _ = explore(ground, walk, drawn, count, DRAW, tied[t, 0], order, tied[t, 1], draw, 0, 0)
+            status, _ = explore(ground, walk, drawn, count, DRAW, tied[t, 0], order, tied[t, 1], draw, False)
             if status == OVER_BUDGET:
                 return count
             if status == ENOUGH:
@@ -501,7 +526,7 @@ def best_of_order(ground, walk, order, wanted, out_counts, out_paths, taken):
 
 
 @kernel(
-    "Tuple((int64, int64, int64[:, ::1], int32[:, ::1], int64, boolean))"
+    "Tuple((int64, int64[:, ::1], int32[::1], int64, boolean))"
     "(int32[::1], int64[::1], int64, int32[::1], int32[:, ::1], boolean[::1],"
     " int64, boolean, int64, int64[::1], uint64[::1], int64[::1], int64)"
 )
@@ -509,8 +534,8 @@ def search(
     words, starts, vocabulary, first, arcs, final,
     wanted, list_everything, lowest_order, floors, word_hashes, limits, max_bounds,
 ):  # fmt: skip
-    """The best sentences. Returns how it ended (FINE, TOO_LARGE, UNDECIDED), how many were found, their lengths,
-    orders and products, their arcs, the nodes visited, and whether the search went to its end.
+    """The best sentences. Returns how it ended (FINE, TOO_LARGE, UNDECIDED), the sentences' lengths, orders and
+    products, all their arcs behind each other, the nodes visited, and whether the search went to its end.
     """
     trie, root = build_trie(words, starts, vocabulary)
     p_first, rows, p_final = multiply(first, arcs, final, trie, root)
@@ -518,21 +543,22 @@ def search(
     longest = bound_first[1] - 1
     lengths = length_table(starts, longest)
     out_counts = np.zeros((wanted, 3), np.int64)
-    out_paths = np.zeros((wanted, longest), np.int32)
+    out_paths = np.empty((wanted, longest), np.int32)
     too_large = bound_first[-1] > max_bounds and not list_everything
     if list_everything or too_large:
         bounds = np.empty((0, MAX_ORDER), np.int16)
     else:
-        bounds = suffix_bounds(p_first, rows, p_final, trie, bound_first)
+        bounds = suffix_bounds(p_first, rows, p_final, bound_first)
     widest = 1
     for s in range(len(p_final)):
         widest = max(widest, p_first[s + 1] - p_first[s])
     ground = Ground(
-        words, starts, arcs, p_first, rows, p_final, trie, bound_first, bounds, lengths, word_hashes, floors, limits
+        words, starts, arcs, p_first, rows, p_final, bound_first, bounds, lengths, word_hashes, floors, limits
     )
     walk = Walk(
         np.empty(longest, np.int32),
-        np.zeros(len(trie), np.int32),
+        np.full(longest + 1, U64_EMPTY, np.uint64),
+        trie[:, LIMIT].copy(),
         np.zeros(MAX_ORDER, np.int64),
         np.empty((longest + 1, widest), np.int64),
         np.empty((longest + 1, widest), np.int32),
@@ -552,4 +578,10 @@ def search(
                 taken, complete = best_of_order(ground, walk, order, wanted - taken, out_counts, out_paths, taken)
                 exact = exact and complete
     status = TOO_LARGE if too_large else (UNDECIDED if walk.undecided[0] else FINE)
-    return status, taken, out_counts, out_paths, walk.tally[NODES], exact
+    out_arcs = np.empty(out_counts[:taken, LENGTH].sum(), np.int32)
+    place = 0
+    for k in range(taken):
+        for p in range(out_counts[k, LENGTH]):
+            out_arcs[place] = out_paths[k, p]
+            place += 1
+    return status, out_counts[:taken], out_arcs, walk.tally[NODES], exact

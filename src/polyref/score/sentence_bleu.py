@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import decimal
 import math
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -59,13 +60,17 @@ class BleuScale:
         self.lengths = sorted(set(reference_lengths))
         self.order = order
         self._closest: dict[int, int] = {}
-        self._values: dict[tuple[int, int], float] = {}
 
     def closest(self, length: int) -> int:
         """The closest reference length; the shorter one if two are as close."""
-        if length not in self._closest:
-            self._closest[length] = min(self.lengths, key=lambda r: (abs(r - length), r))
-        return self._closest[length]
+        closest = self._closest.get(length)
+        if closest is None:
+            above = bisect_left(self.lengths, length)
+            closest = self.lengths[min(above, len(self.lengths) - 1)]
+            if above and length - self.lengths[above - 1] <= abs(closest - length):
+                closest = self.lengths[above - 1]
+            self._closest[length] = closest
+        return closest
 
     def brevity(self, length: int) -> Fraction:
         """1 - r/l for the closest reference length r if the sentence is shorter than that, else 0."""
@@ -78,11 +83,19 @@ class BleuScale:
 
     def value(self, length: int, product: int) -> float:
         """The score, 0 to 100."""
-        if not product:
-            return 0.0
-        if (length, product) not in self._values:
-            self._values[length, product] = 100.0 * math.exp(self.log(length, product))
-        return self._values[length, product]
+        return 100.0 * math.exp(self.log(length, product)) if product else 0.0
+
+    def values(self, lengths: Sequence[int], orders: Sequence[int], products: Sequence[int]) -> list[float]:
+        """The scores of many sentences; those of a lower order score 0."""
+        parts = {}
+        for length in set(lengths):
+            brevity = 100.0 * math.exp(min(0.0, 1.0 - self.closest(length) / length))
+            parts[length] = brevity, totals_product(length, MAX_ORDER)
+        found = []
+        for length, order, product in zip(lengths, orders, products, strict=True):
+            brevity, totals = parts[length]
+            found.append(brevity * (product / totals) ** (1 / MAX_ORDER) if order == MAX_ORDER else 0.0)
+        return found
 
     def compare(self, length: int, product: int, other_length: int, other_product: int) -> int:
         """1 if the first score is the higher one, -1 if the second, 0 only if they are equal."""
