@@ -27,7 +27,8 @@ def kernel(signature: Any, *, inline: bool = False, any_order: bool = False) -> 
     sums to be taken in any order: only for sums that are exact.
     """
     import numba
-    from numba.core import config
+
+    config: Any = numba.config
 
     def compile_it(function: Function) -> Function:
         before = config.CACHE_DIR

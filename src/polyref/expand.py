@@ -45,9 +45,7 @@ class ExpandSettings:
         if not 1 <= self.per_example <= 100_000:
             raise SettingsError(f"per-example is {self.per_example}; give a number from 1 to 100,000")
         if self.shortfall not in get_args(Shortfall):
-            raise SettingsError(
-                f'unknown shortfall "{self.shortfall}"; choose one of {", ".join(get_args(Shortfall))}'
-            )
+            raise SettingsError(f'unknown shortfall "{self.shortfall}"; choose one of {", ".join(get_args(Shortfall))}')
 
 
 def expand(

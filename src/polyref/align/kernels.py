@@ -2,7 +2,6 @@
 
 The plain twins are pairwise.py and merge_order.py.
 """
-# mypy: disable-error-code="no-untyped-def,no-untyped-call"
 
 import numpy as np
 
@@ -107,8 +106,7 @@ def align(block, penalty):
 
 
 @kernel(
-    "Tuple((int32[:, ::1], int64[::1], int32[:, ::1], int64))"
-    "(int32[::1], int64[::1], int32[:, ::1], int64, boolean)"
+    "Tuple((int32[:, ::1], int64[::1], int32[:, ::1], int64))(int32[::1], int64[::1], int32[:, ::1], int64, boolean)"
 )
 def plan_merges(words, starts, similarity, penalty, paper):
     """The merged pairs in order, where each one's links begin, all links, and the number of pieces."""

@@ -6,7 +6,6 @@ import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,25 +13,23 @@ import typer
 
 from polyref.cli import options as o
 from polyref.data import MAX_LINE_BYTES, Fields
-from polyref.expand import ExpandSettings
-from polyref.lattice import SearchSettings
+from polyref.expand import ExpandSettings, Shortfall
+from polyref.lattice import NODE_BUDGET, SearchSettings
 from polyref.text import TextSettings
 
 if TYPE_CHECKING:
     from polyref.scale import Progress
 
 
-class ShortfallChoice(str, Enum):
-    keep = "keep"
-    repeat = "repeat"
-    fail = "fail"
-
-
 def expand(
     file: o.Input,
-    output: Annotated[str, typer.Option("-o", "--output", metavar="FILE", help="Where to; a name in .gz is compressed.")] = "-",
-    per_example: Annotated[int, typer.Option("-k", "--per-example", metavar="N", help="References wanted in all, gold ones included.")] = 20,
-    align: o.AlignOption = o.Align.hard,
+    output: Annotated[
+        str, typer.Option("-o", "--output", metavar="FILE", help="Where to; a name in .gz is compressed.")
+    ] = "-",
+    per_example: Annotated[
+        int, typer.Option("-k", "--per-example", metavar="N", help="References wanted in all, gold ones included.")
+    ] = 20,
+    align: o.AlignOption = "hard",
     encoder: o.EncoderOption = None,
     penalty: o.PenaltyOption = None,
     start: o.StartOption = None,
@@ -41,15 +38,19 @@ def expand(
     at_least: o.AtLeastOption = None,
     similarity: o.SimilarityOption = None,
     preset: o.PresetOption = None,
-    merge_order: o.MergeOrderOption = o.MergeOrder.tree,
-    tokenizer: o.TokenizerOption = o.Tokenizer.words,
+    merge_order: o.MergeOrderOption = "tree",
+    tokenizer: o.TokenizerOption = "words",
     keep_case: o.KeepCase = False,
-    shortfall: Annotated[ShortfallChoice, typer.Option(help="Where a lattice has too few: keep what there is, repeat in turn, or fail.")] = ShortfallChoice.keep,
+    shortfall: Annotated[
+        Shortfall, typer.Option(help="Where a lattice has too few: keep what there is, repeat in turn, or fail.")
+    ] = "keep",
     min_bleu: o.MinBleu = None,
     seed: o.SeedOption = 0,
-    node_budget: o.NodeBudget = SearchSettings().node_budget,
-    workers: Annotated[int, typer.Option("-w", "--workers", metavar="N", help="Processes; the result does not depend on it.")] = 1,
-    engine: o.EngineOption = o.EngineChoice.auto,
+    node_budget: o.NodeBudget = NODE_BUDGET,
+    workers: Annotated[
+        int, typer.Option("-w", "--workers", metavar="N", help="Processes; the result does not depend on it.")
+    ] = 1,
+    engine: o.EngineOption = "auto",
     id_field: o.IdField = "id",
     source_field: o.SourceField = "source",
     references_field: o.ReferencesField = "references",
@@ -68,14 +69,14 @@ def expand(
         output=output,
         settings=ExpandSettings(
             per_example=per_example,
-            shortfall=shortfall.value,
-            text=TextSettings(tokenizer.value, fold_case=not keep_case),
+            shortfall=shortfall,
+            text=TextSettings(tokenizer, fold_case=not keep_case),
             align=o.align_settings(align, similarity, penalty, adaptive, merge_order, preset),
             search=SearchSettings(seed, min_bleu, node_budget),
         ),
         fields=Fields(id_field, source_field, references_field),
         encoder=encoder,
-        engine=engine.value,
+        engine=engine,
         workers=workers,
         max_line_bytes=max_line_bytes,
     )

@@ -16,7 +16,7 @@ from polyref.data.jsonl import decimal_text
 from polyref.data.lines import read_lines
 from polyref.encode import open_encoder
 from polyref.errors import InputError, SettingsError
-from polyref.lattice import Lattice, SearchSettings
+from polyref.lattice import NODE_BUDGET, Lattice, SearchSettings
 from polyref.text import TextSettings
 
 if TYPE_CHECKING:
@@ -28,9 +28,13 @@ def lattice(
     id: Annotated[str | None, typer.Option("--id", metavar="ID", help="Only the example with this id.")] = None,
     best: Annotated[int, typer.Option("--best", metavar="N", help="Add the N best new sentences by BLEU.")] = 0,
     listed: Annotated[int, typer.Option("--list", metavar="N", help="Add the first N sentences, gold ones too.")] = 0,
-    sample: Annotated[int, typer.Option("--sample", metavar="N", help="Add N sentences drawn uniformly, gold ones too.")] = 0,
-    score: Annotated[str | None, typer.Option("--score", metavar="FILE", help="Score the sentences of a file, one a line.")] = None,
-    align: o.AlignOption = o.Align.hard,
+    sample: Annotated[
+        int, typer.Option("--sample", metavar="N", help="Add N sentences drawn uniformly, gold ones too.")
+    ] = 0,
+    score: Annotated[
+        str | None, typer.Option("--score", metavar="FILE", help="Score the sentences of a file, one a line.")
+    ] = None,
+    align: o.AlignOption = "hard",
     encoder: o.EncoderOption = None,
     penalty: o.PenaltyOption = None,
     start: o.StartOption = None,
@@ -39,13 +43,13 @@ def lattice(
     at_least: o.AtLeastOption = None,
     similarity: o.SimilarityOption = None,
     preset: o.PresetOption = None,
-    merge_order: o.MergeOrderOption = o.MergeOrder.tree,
-    tokenizer: o.TokenizerOption = o.Tokenizer.words,
+    merge_order: o.MergeOrderOption = "tree",
+    tokenizer: o.TokenizerOption = "words",
     keep_case: o.KeepCase = False,
     min_bleu: o.MinBleu = None,
     seed: o.SeedOption = 0,
-    node_budget: o.NodeBudget = SearchSettings().node_budget,
-    engine: o.EngineOption = o.EngineChoice.auto,
+    node_budget: o.NodeBudget = NODE_BUDGET,
+    engine: o.EngineOption = "auto",
     id_field: o.IdField = "id",
     source_field: o.SourceField = "source",
     references_field: o.ReferencesField = "references",
@@ -59,7 +63,7 @@ def lattice(
     adaptive = {"start": start, "step": step, "floor": floor, "at_least": at_least}
     settings = o.align_settings(align, similarity, penalty, adaptive, merge_order, preset)
     search = SearchSettings(seed, min_bleu, node_budget)
-    text = TextSettings(tokenizer.value, fold_case=not keep_case)
+    text = TextSettings(tokenizer, fold_case=not keep_case)
     opened = open_encoder(encoder) if encoder is not None else None
     scored = None if score is None else _sentences(score)
     fields = Fields(id_field, source_field, references_field)
@@ -70,7 +74,7 @@ def lattice(
             continue
         found = True
         texts = [reference.text for reference in example.references]
-        merged = Lattice.from_references(texts, align=settings, text=text, encoder=opened, engine=engine.value)
+        merged = Lattice.from_references(texts, align=settings, text=text, encoder=opened, engine=engine)
         report: dict[str, Any] = {
             "id": example.id,
             "states": merged.states,
@@ -111,17 +115,16 @@ def _for_a_person(report: dict[str, Any], example: Example) -> str:
 
 def _lines(report: dict[str, Any], example: Example) -> Iterator[str]:
     pieces = "" if report["pieces"] == 1 else f", in {report['pieces']} pieces"
-    yield (
-        f"{report['id']}: {len(example.references)} references, {report['states']} states, {report['arcs']} arcs{pieces}; "
-        f"{_commas(report['sentences'])} sentences, {_commas(report['new'])} of them new"
-    )
+    size = f"{len(example.references)} references, {report['states']} states, {report['arcs']} arcs{pieces}"
+    yield f"{report['id']}: {size}; {_commas(report['sentences'])} sentences, {_commas(report['new'])} of them new"
     for sentence in report.get("best", ()):
         yield f"  {sentence['bleu']:6.2f}  {sentence['text']}"
     for name in ("list", "sample"):
         for sentence in report.get(name, ()):
             yield f"  {name:>6}  {sentence}"
     for sentence in report.get("score", ()):
-        yield f"  {sentence['bleu']:6.2f}  {'in' if sentence['in_lattice'] else 'not in'} the lattice: {sentence['text']}"
+        where = "in" if sentence["in_lattice"] else "not in"
+        yield f"  {sentence['bleu']:6.2f}  {where} the lattice: {sentence['text']}"
 
 
 def _commas(number: str) -> str:

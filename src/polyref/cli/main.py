@@ -15,6 +15,7 @@ from typing import NoReturn
 import typer
 
 from polyref import __version__
+from polyref.cli.demo import demo
 from polyref.cli.expand import expand
 from polyref.cli.lattice import lattice
 from polyref.errors import PolyrefError
@@ -29,6 +30,7 @@ app = typer.Typer(
 )
 app.command()(expand)
 app.command()(lattice)
+app.command()(demo)
 
 
 def _show_version(wanted: bool) -> None:

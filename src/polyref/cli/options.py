@@ -5,68 +5,50 @@ In:   values from the command line. Out: the rooms' settings. Not: the verbs.
 
 from __future__ import annotations
 
-from enum import Enum
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
-from polyref.align import AdaptivePenalty, AlignSettings
+from polyref.align import AdaptivePenalty, AlignSettings, MergeOrder, Similarity
+from polyref.align.settings import Alignment
 from polyref.errors import SettingsError
+from polyref.lattice import EngineName
+from polyref.text.tokens import Tokenizer
 
+Preset = Literal["paper"]
 
-class Align(str, Enum):
-    hard = "hard"
-    soft = "soft"
-
-
-class Similarity(str, Enum):
-    cosine = "cosine"
-    rescaled = "rescaled"
-
-
-class Tokenizer(str, Enum):
-    words = "words"
-    whitespace = "whitespace"
-
-
-class MergeOrder(str, Enum):
-    tree = "tree"
-    paper = "paper"
-
-
-class Preset(str, Enum):
-    paper = "paper"
-
-
-class EngineChoice(str, Enum):
-    auto = "auto"
-    plain = "plain"
-    compiled = "compiled"
-
-
-Input = Annotated[str, typer.Argument(metavar="FILE", help="Examples as JSON Lines, plain or gzip; - reads standard input.")]
+Input = Annotated[
+    str, typer.Argument(metavar="FILE", help="Examples as JSON Lines, plain or gzip; - reads standard input.")
+]
 IdField = Annotated[str, typer.Option(metavar="KEY", help="The key of an example's id (optional in the file).")]
 SourceField = Annotated[str, typer.Option(metavar="KEY", help="The key of the source.")]
 ReferencesField = Annotated[str, typer.Option(metavar="KEY", help="The key of the list of references.")]
 MaxLineBytes = Annotated[int, typer.Option(metavar="N", help="The longest line that is read.")]
 AlignOption = Annotated[
-    Align, typer.Option("--align", help="hard: equal words are linked. soft: words whose vectors are alike.")
+    Alignment, typer.Option("--align", help="hard: equal words are linked. soft: words whose vectors are alike.")
 ]
 EncoderOption = Annotated[
-    str | None, typer.Option("--encoder", metavar="NAME", help="Soft alignment's vectors: vectors:FILE (npz or GloVe text).")
+    str | None,
+    typer.Option("--encoder", metavar="NAME", help="Soft alignment's vectors: vectors:FILE (npz or GloVe text)."),
 ]
 SimilarityOption = Annotated[
     Similarity | None,
-    typer.Option("--similarity", help="cosine as it is, or rescaled by what unrelated words share.  [default: rescaled]"),
+    typer.Option(
+        "--similarity", help="cosine as it is, or rescaled by what unrelated words share.  [default: rescaled]"
+    ),
 ]
 PenaltyOption = Annotated[
-    str | None, typer.Option("--penalty", metavar="P", help="What a soft link must beat, 0 to 1, or adaptive.  [default: 0.6]")
+    str | None,
+    typer.Option("--penalty", metavar="P", help="What a soft link must beat, 0 to 1, or adaptive.  [default: 0.6]"),
 ]
-StartOption = Annotated[float | None, typer.Option("--start", help="Adaptive penalty: where it starts.  [default: 0.9]")]
+StartOption = Annotated[
+    float | None, typer.Option("--start", help="Adaptive penalty: where it starts.  [default: 0.9]")
+]
 StepOption = Annotated[float | None, typer.Option("--step", help="Adaptive penalty: its steps.  [default: 0.05]")]
 FloorOption = Annotated[float | None, typer.Option("--floor", help="Adaptive penalty: where it ends.  [default: 0.3]")]
 AtLeastOption = Annotated[
-    int | None, typer.Option("--at-least", metavar="N", help="Adaptive penalty: sentences that are enough.  [default: 100]")
+    int | None,
+    typer.Option("--at-least", metavar="N", help="Adaptive penalty: sentences that are enough.  [default: 100]"),
 ]
 MergeOrderOption = Annotated[
     MergeOrder, typer.Option("--merge-order", help="tree: join all references. paper: the paper read literally.")
@@ -83,15 +65,17 @@ MinBleu = Annotated[
     float | None,
     typer.Option("--min-bleu", metavar="B", help="Keep sentences from this BLEU on; 0 admits those that score 0."),
 ]
-NodeBudget = Annotated[int, typer.Option("--node-budget", metavar="N", help="Search nodes an example before it settles.")]
+NodeBudget = Annotated[
+    int, typer.Option("--node-budget", metavar="N", help="Search nodes an example before it settles.")
+]
 EngineOption = Annotated[
-    EngineChoice, typer.Option("--engine", help="Plain Python or compiled kernels; the results are the same.")
+    EngineName, typer.Option("--engine", help="Plain Python or compiled kernels; the results are the same.")
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one machine-readable object.")]
 
 
 def align_settings(
-    align: Align,
+    align: Alignment,
     similarity: Similarity | None,
     penalty: str | None,
     adaptive: dict[str, Any],
@@ -100,7 +84,7 @@ def align_settings(
 ) -> AlignSettings:
     """The alignment that the options ask for. `adaptive`: start, step, floor and at_least, None where not given."""
     if similarity is None:
-        similarity = Similarity.cosine if preset == Preset.paper else Similarity.rescaled
+        similarity = "cosine" if preset == "paper" else "rescaled"
     given = {name: value for name, value in adaptive.items() if value is not None}
     chosen: float | AdaptivePenalty
     if penalty == "adaptive":
@@ -113,4 +97,4 @@ def align_settings(
             chosen = float(penalty) if penalty is not None else AlignSettings().penalty
         except ValueError:
             raise SettingsError(f'the penalty is "{penalty}"; give a number from 0 to 1, or adaptive') from None
-    return AlignSettings(align.value, similarity.value, chosen, merge_order.value)
+    return AlignSettings(align, similarity, chosen, merge_order)

@@ -76,33 +76,33 @@ def parse(line: Line, path: str, fields: Fields, *, require_source: bool = True)
         problem, cure = f"broken JSON: {error.msg} at column {error.colno}", "give one JSON object a line"
     except RecursionError:
         problem, cure = "the JSON is nested too deeply", "give a flat record"
-    except _Wrong as error:
+    except _WrongError as error:
         problem, cure = error.args
     except ValueError:  # Python's own limit on the digits of a whole number
         problem, cure = "a number has too many digits", "write it as a text"
     raise InputError(problem, cure, file=display_name(path), line=line.number) from None
 
 
-class _Wrong(Exception):
+class _WrongError(Exception):
     """Something about one record; its two arguments are the problem and the cure."""
 
 
 def _no_constant(name: str) -> NoReturn:
-    raise _Wrong(f"broken JSON: {name} is no JSON value", "use null or a number")
+    raise _WrongError(f"broken JSON: {name} is no JSON value", "use null or a number")
 
 
 def _example(record: Any, text: str, number: int, fields: Fields, require_source: bool) -> Example:
     if not isinstance(record, dict):
-        raise _Wrong(f"the line holds {_kind(record)}, not an object", "give one JSON object a line")
+        raise _WrongError(f"the line holds {_kind(record)}, not an object", "give one JSON object a line")
     if fields.references not in record:
-        raise _Wrong(f'"{fields.references}" is missing', _which_field("--references-field", record))
+        raise _WrongError(f'"{fields.references}" is missing', _which_field("--references-field", record))
     if require_source and fields.source not in record:
-        raise _Wrong(f'"{fields.source}" is missing', _which_field("--source-field", record))
+        raise _WrongError(f'"{fields.source}" is missing', _which_field("--source-field", record))
     references = record[fields.references]
     if not isinstance(references, list):
-        raise _Wrong(f'"{fields.references}" is {_kind(references)}', "give a list of texts")
+        raise _WrongError(f'"{fields.references}" is {_kind(references)}', "give a list of texts")
     if not references:
-        raise _Wrong(f'"{fields.references}" is empty', "give at least one")
+        raise _WrongError(f'"{fields.references}" is empty', "give at least one")
     return Example(
         id=_id(record.get(fields.id), number, fields),
         source=record.get(fields.source),
@@ -123,7 +123,7 @@ def _id(value: Any, number: int, fields: Fields) -> str:
     if value is None:
         return str(number)
     if isinstance(value, bool) or not isinstance(value, str | int):
-        raise _Wrong(f'"{fields.id}" is {_kind(value)}', "give a text or a whole number, or leave it out")
+        raise _WrongError(f'"{fields.id}" is {_kind(value)}', "give a text or a whole number, or leave it out")
     return str(value)
 
 
@@ -131,26 +131,26 @@ def _reference(item: Any, position: int) -> Reference:
     weight: Any = 1.0
     if isinstance(item, dict):
         if "text" not in item:
-            raise _Wrong(f'reference {position} has no "text"', 'write {"text": "...", "weight": 2.0}')
+            raise _WrongError(f'reference {position} has no "text"', 'write {"text": "...", "weight": 2.0}')
         weight = item.get("weight", 1.0)
         item = item["text"]
     text = _text(item, f"reference {position}", "give a text")
     if isinstance(weight, bool) or not isinstance(weight, int | float):
-        raise _Wrong(f"the weight of reference {position} is {_kind(weight)}", "give a number above 0")
+        raise _WrongError(f"the weight of reference {position} is {_kind(weight)}", "give a number above 0")
     if not 0 < weight < math.inf:
-        raise _Wrong(f"the weight of reference {position} is {weight}", "give a number above 0")
+        raise _WrongError(f"the weight of reference {position} is {weight}", "give a number above 0")
     return Reference(text, float(weight))
 
 
 def _text(item: Any, what: str, cure: str) -> str:
     if not isinstance(item, str):
-        raise _Wrong(f"{what} is {_kind(item)}", cure)
+        raise _WrongError(f"{what} is {_kind(item)}", cure)
     if not item or item.isspace():
-        raise _Wrong(f"{what} is blank", "give a text, or take it out")
+        raise _WrongError(f"{what} is blank", "give a text, or take it out")
     try:
         item.encode("utf-8")
     except UnicodeEncodeError:
-        raise _Wrong(f"{what} holds half a surrogate pair", "repair the \\u escapes") from None
+        raise _WrongError(f"{what} holds half a surrogate pair", "repair the \\u escapes") from None
     return item
 
 
@@ -159,14 +159,14 @@ def _pseudo_references(value: Any) -> tuple[PseudoReference, ...]:
         return ()
     cure = 'give a list of {"text": "...", "bleu": 97.1}, or take the key out'
     if not isinstance(value, list):
-        raise _Wrong(f'"{PSEUDO_REFERENCES}" is {_kind(value)}', cure)
+        raise _WrongError(f'"{PSEUDO_REFERENCES}" is {_kind(value)}', cure)
     found = []
     for position, item in enumerate(value, 1):
         if not isinstance(item, dict):
-            raise _Wrong(f"pseudo-reference {position} is {_kind(item)}", cure)
+            raise _WrongError(f"pseudo-reference {position} is {_kind(item)}", cure)
         bleu = item.get("bleu")
         if isinstance(bleu, bool) or not isinstance(bleu, int | float):
-            raise _Wrong(f'the "bleu" of pseudo-reference {position} is {_kind(bleu)}', cure)
+            raise _WrongError(f'the "bleu" of pseudo-reference {position} is {_kind(bleu)}', cure)
         text = _text(item.get("text"), f"the text of pseudo-reference {position}", cure)
         found.append(PseudoReference(text, float(bleu), repeat=item.get("repeat") is True))
     return tuple(found)
@@ -177,14 +177,14 @@ def _lattice(value: Any) -> LatticeSummary | None:
         return None
     cure = "take the key out, or write it with polyref expand"
     if not isinstance(value, dict):
-        raise _Wrong(f'"{LATTICE}" is {_kind(value)}', cure)
+        raise _WrongError(f'"{LATTICE}" is {_kind(value)}', cure)
     sentences, penalty, exact = value.get("sentences"), value.get("penalty"), value.get("exact")
     if not isinstance(sentences, str) or not _WHOLE_NUMBER.fullmatch(sentences):
-        raise _Wrong(f'"sentences" of "{LATTICE}" is no whole number written as a text', cure)
+        raise _WrongError(f'"sentences" of "{LATTICE}" is no whole number written as a text', cure)
     if isinstance(penalty, bool) or not isinstance(penalty, int | float | None):
-        raise _Wrong(f'"penalty" of "{LATTICE}" is {_kind(penalty)}', cure)
+        raise _WrongError(f'"penalty" of "{LATTICE}" is {_kind(penalty)}', cure)
     if not isinstance(exact, bool):
-        raise _Wrong(f'"exact" of "{LATTICE}" is {_kind(exact)}', cure)
+        raise _WrongError(f'"exact" of "{LATTICE}" is {_kind(exact)}', cure)
     return LatticeSummary(int(Decimal(sentences)), penalty, exact)
 
 
@@ -211,7 +211,9 @@ def render(example: Example, fields: Fields | None = None) -> str:
             "exact": example.lattice.exact,
         }
     if example.record is None:
-        return _dump({fields.id: example.id, fields.source: example.source, **_references_json(example, fields), **found})
+        return _dump(
+            {fields.id: example.id, fields.source: example.source, **_references_json(example, fields), **found}
+        )
     kept = without_result(example.record)
     if not found:
         return kept

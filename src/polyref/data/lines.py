@@ -79,7 +79,7 @@ def _open(path: str, name: str) -> Iterator[tuple[BinaryIO, BinaryIO]]:
         raw = cast(BinaryIO, sys.stdin.buffer)
     else:
         try:
-            raw = cast(BinaryIO, Path(path).open("rb"))
+            raw = cast(BinaryIO, Path(path).open("rb"))  # noqa: SIM115  (closed below)
         except FileNotFoundError:
             raise InputError("there is no such file", "check the path", file=name) from None
         except IsADirectoryError:
@@ -92,9 +92,7 @@ def _open(path: str, name: str) -> Iterator[tuple[BinaryIO, BinaryIO]]:
         if start == _GZIP_MAGIC:
             yield raw, cast(BinaryIO, gzip.GzipFile(fileobj=buffered))
         elif start and path.endswith(".gz"):
-            raise InputError(
-                "the name ends in .gz, but this is no gzip data", "rename it, or compress it", file=name
-            )
+            raise InputError("the name ends in .gz, but this is no gzip data", "rename it, or compress it", file=name)
         else:
             yield raw, cast(BinaryIO, buffered)
     finally:

@@ -41,7 +41,10 @@ class SeenIds:
             return
         where = f" (first on line {first})" if first else ""
         raise InputError(
-            f'the id "{id}" comes twice{where}', "give each example its own id", file=display_name(self._path), line=line
+            f'the id "{id}" comes twice{where}',
+            "give each example its own id",
+            file=display_name(self._path),
+            line=line,
         )
 
     def _insert(self, fingerprint: int) -> bool:

@@ -39,8 +39,7 @@ def measure_baseline(encoder: Encoder, sentences: Sequence[Sequence[str]]) -> fl
     apart = sentence[:, None] != sentence[None, :]
     if apart.sum() < 2 * _LEAST_PAIRS:
         raise SettingsError(
-            f"{encoder.name} knows too few words of the sample text to measure its baseline; "
-            "use --similarity cosine"
+            f"{encoder.name} knows too few words of the sample text to measure its baseline; use --similarity cosine"
         )
     products = vectors @ vectors.T
     squares = products.diagonal()

@@ -45,7 +45,8 @@ def unit_vectors(vectors: npt.NDArray[Any]) -> npt.NDArray[np.float16]:
     exact = vectors.astype(np.float64)
     lengths = np.sqrt(np.einsum("ij,ij->i", exact, exact))
     lengths[lengths == 0] = 1.0
-    return (exact / lengths[:, None]).astype(np.float16)
+    scaled: npt.NDArray[np.float16] = (exact / lengths[:, None]).astype(np.float16)
+    return scaled
 
 
 def open_encoder(name: str) -> Encoder:

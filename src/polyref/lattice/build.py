@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, pairwise
 
 from polyref.align import Merge
 
@@ -46,7 +46,7 @@ class _Mergeable:
         self.size = starts[-1] + 1
         self.parent = list(range(self.size))
         self.reach = [0] * self.size
-        for first, end in zip(starts, starts[1:], strict=False):
+        for first, end in pairwise(starts):
             for state in range(end, first, -1):
                 later = 0 if state == end else self.reach[state + 1] | 1 << (state + 1)
                 self.reach[state] = later

@@ -57,9 +57,7 @@ def lattice_arcs(references: Sequence[Sequence[int]], states: States) -> tuple[A
     return arcs, final
 
 
-def determinise(
-    references: Sequence[Sequence[int]], states: States, max_states: int = MAX_STATES
-) -> Automaton:
+def determinise(references: Sequence[Sequence[int]], states: States, max_states: int = MAX_STATES) -> Automaton:
     """The subset construction, in the order of each subset's lowest state.
 
     Arcs of the lattice go upwards, so the lowest state of a subset is lower than those of all subsets after it.

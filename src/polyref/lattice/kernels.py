@@ -2,7 +2,6 @@
 
 The plain twins are build.py and determinise.py; the two number states and arcs alike.
 """
-# mypy: disable-error-code="no-untyped-def,no-untyped-call"
 
 import numpy as np
 
@@ -127,9 +126,7 @@ def sort_arcs(arcs, first, end):
         arcs[place, TARGET], arcs[place, ARC_WORD], arcs[place, ORIGIN] = target, word, origin
 
 
-@kernel(
-    "Tuple((int32[::1], int32[:, ::1], boolean[::1]))(int32[::1], int64[::1], int32[::1], int64)"
-)
+@kernel("Tuple((int32[::1], int32[:, ::1], boolean[::1]))(int32[::1], int64[::1], int32[::1], int64)")
 def lattice_arcs(words, starts, after, states):
     """The lattice's arcs by the state that they leave, without doubles; and which states are final."""
     count = len(words)
@@ -157,7 +154,11 @@ def lattice_arcs(words, starts, after, states):
         sort_arcs(rows, first[state], first[state + 1])
         begin = kept
         for k in range(first[state], first[state + 1]):
-            if kept > begin and rows[kept - 1, ARC_WORD] == rows[k, ARC_WORD] and rows[kept - 1, TARGET] == rows[k, TARGET]:
+            if (
+                kept > begin
+                and rows[kept - 1, ARC_WORD] == rows[k, ARC_WORD]
+                and rows[kept - 1, TARGET] == rows[k, TARGET]
+            ):
                 continue
             rows[kept, 0], rows[kept, 1], rows[kept, 2] = rows[k, 0], rows[k, 1], rows[k, 2]
             kept += 1
@@ -195,7 +196,8 @@ def determinise_into(first, arcs, final, out_first, out, out_final, subsets, cha
     """The subset construction, in the order of each subset's lowest state.
 
     Fills the arrays from out_first on, and returns how many states and arcs there are. Where they do not fit, it
-    returns 0 states, and 0 or 1 arcs: it was the states or the arcs that had too little room. The last row of subsets is where the next subset is put together.
+    returns 0 states, and 0 or 1 arcs: it was the states or the arcs that had too little room. The last row of subsets
+    is where the next subset is put together.
     """
     following, number = 0, 1  # the columns of chain: subsets with the same lowest state follow each other
     states, blocks = len(final), subsets.shape[1]
@@ -269,10 +271,7 @@ def determinise_into(first, arcs, final, out_first, out, out_final, subsets, cha
     return done, count
 
 
-@kernel(
-    "Tuple((int32[::1], int32[:, ::1], boolean[::1], boolean))"
-    "(int32[::1], int32[:, ::1], boolean[::1], int64)"
-)
+@kernel("Tuple((int32[::1], int32[:, ::1], boolean[::1], boolean))(int32[::1], int32[:, ::1], boolean[::1], int64)")
 def determinise(first, arcs, final, max_states):
     """The automaton of distinct sentences, and True; the lattice itself and False where it has too many states."""
     blocks = (len(final) + 63) >> 6
@@ -289,9 +288,7 @@ def determinise(first, arcs, final, max_states):
         subsets = np.empty((room + 1, blocks), np.uint64)
         chain = np.empty((room, 2), np.int32)
         out = np.empty((arc_room, 3), np.int32)
-        states, count = determinise_into(
-            first, arcs, final, out_first, out, out_final, subsets, chain, table, gathered
-        )
+        states, count = determinise_into(first, arcs, final, out_first, out, out_final, subsets, chain, table, gathered)
         if states:
             return out_first[: states + 1], out[:count], out_final[:states], True
         if count:

@@ -21,12 +21,13 @@ from polyref.encode import Encoder, Encoding
 from polyref.errors import SettingsError
 from polyref.lattice.build import START
 from polyref.lattice.determinise import suffix_counts
-from polyref.lattice.engine import AutoEngine, Compressed, CompiledEngine, Engine, EngineName, PlainEngine
+from polyref.lattice.engine import AutoEngine, CompiledEngine, Compressed, Engine, EngineName, PlainEngine
 from polyref.lattice.hashing import word_hashes
 from polyref.lattice.search import Found, Task, floors_for
 from polyref.score import MAX_ORDER, BleuScale, Matches, NgramTrie
 from polyref.text import TextSettings, Tokens, tokenize
 
+NODE_BUDGET = 10_000_000
 _SAMPLED_INSTEAD = 2000  # how many sentences are drawn where a lattice is too large to be searched
 
 
@@ -41,7 +42,7 @@ class SearchSettings:
 
     seed: int = 0
     min_bleu: float | None = None
-    node_budget: int = 2_000_000
+    node_budget: int = NODE_BUDGET
     tie_limit: int = 100_000
 
     def __post_init__(self) -> None:
@@ -65,10 +66,14 @@ class Arc(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A sentence of the lattice. `origins` names, for each word, the gold references that say it there."""
+    """A sentence of the lattice. `origins` names, for each word, the gold references that say it there.
+
+    `words` are what is compared, `surfaces` how they stand in the text.
+    """
 
     text: str
     words: tuple[str, ...]
+    surfaces: tuple[str, ...]
     bleu: float
     origins: tuple[tuple[int, ...], ...]
 
@@ -211,7 +216,8 @@ class Lattice:
 
     def _draw(self, generator: random.Random) -> list[int]:
         automaton, counts = self._compressed.automaton, self._suffix_counts
-        state, path = 0, []
+        state = 0
+        path: list[int] = []
         while True:
             left = generator.randrange(counts[state])
             if automaton.final[state]:
@@ -339,9 +345,10 @@ class Lattice:
     def _sentence(self, path: Sequence[int]) -> Sentence:
         automaton, vocabulary = self._compressed.automaton, self._numbering.vocabulary
         words = [automaton.word[arc] for arc in path]
-        text = "".join([self._pieces[automaton.origin[arc]] for arc in path])
+        pieces = [self._pieces[automaton.origin[arc]] for arc in path]
         spelled = tuple([vocabulary[word] for word in words])
-        return Sentence(text, spelled, self._bleu(words), self.origins(spelled))
+        surfaces = tuple([piece.lstrip() for piece in pieces])
+        return Sentence("".join(pieces), spelled, surfaces, self._bleu(words), self.origins(spelled))
 
     def origins(self, words: Sequence[str]) -> tuple[tuple[int, ...], ...]:
         """For each word of a sentence of the lattice, the gold references that say it on a path of the sentence."""

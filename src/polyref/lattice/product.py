@@ -37,7 +37,9 @@ def multiply(automaton: Automaton, trie: NgramTrie) -> Product:
     numbers: list[dict[int, int]] = [{} for _ in range(automaton.states)]  # context -> place within the state
     numbers[0][ROOT] = 0
     rows: list[tuple[int, int, int, int]] = []  # target state, target context, node, arc
-    first, final, base = [0], [], []
+    first = [0]
+    final: list[bool] = []
+    base: list[int] = []
     for state in range(automaton.states):
         base.append(len(final))
         for context in numbers[state]:
@@ -71,9 +73,8 @@ def suffix_bounds(product: Product, trie: NgramTrie) -> list[list[Bound | None]]
 
     Each order for itself, so the four need not come from one path. None where no l words lead to an end.
     """
-    bounds: list[list[Bound | None]] = []
     longest = longest_suffixes(product)
-    bounds = [[None] * (longest[state] + 1) for state in range(product.states)]
+    bounds: list[list[Bound | None]] = [[None] * (longest[state] + 1) for state in range(product.states)]
     for state in range(product.states - 1, -1, -1):
         here = bounds[state]
         if product.final[state]:

@@ -2,7 +2,6 @@
 
 The plain twin is product.py; the two number their states alike.
 """
-# mypy: disable-error-code="no-untyped-def,no-untyped-call"
 
 import numpy as np
 

@@ -2,7 +2,6 @@
 
 The plain twins are score/sentence_bleu.py and ranking.py.
 """
-# mypy: disable-error-code="no-untyped-def,no-untyped-call"
 
 from typing import Any, NamedTuple
 

@@ -224,9 +224,7 @@ class _Walker:
             if not ranking.full:
                 return self.floor(length)
             last = ranking.best[-1]
-            return max(
-                self.floor(length), least_product(scale, length, last.length, last.product, above=True)
-            )
+            return max(self.floor(length), least_product(scale, length, last.length, last.product, above=True))
 
         def leaf(product: int) -> int:
             candidate = self.candidate(order, product)
@@ -308,9 +306,7 @@ class _Walker:
 
     # -- depth first ------------------------------------------------------------------------------------------
 
-    def explore(
-        self, length: int, order: int, need: int, leaf: Callable[[int], int], *, draw: int | None
-    ) -> None:
+    def explore(self, length: int, order: int, need: int, leaf: Callable[[int], int], *, draw: int | None) -> None:
         """Visit every sentence of `length` words whose product can reach `need`; `leaf` may raise what is needed.
 
         Most promising arcs first; in the order of a hash if this is a draw.
@@ -338,9 +334,7 @@ class _Walker:
             else:
                 waiting.append(self.branches(self.product.target[arc], remaining, order, need, draw))
 
-    def branches(
-        self, state: int, remaining: int, order: int, need: int, draw: int | None
-    ) -> list[tuple[int, int]]:
+    def branches(self, state: int, remaining: int, order: int, need: int, draw: int | None) -> list[tuple[int, int]]:
         """The arcs worth following, the best one last, each with the bound of its product."""
         orders = min(order, len(self.path) + remaining)
         found = []

@@ -2,7 +2,6 @@
 
 The plain twin is search.py: the same sentences are visited in the same order.
 """
-# mypy: disable-error-code="no-untyped-def,no-untyped-call"
 
 from typing import Any, NamedTuple
 
@@ -277,9 +276,7 @@ def needed(index, counts, filled, length, order, lengths, floors, undecided):
 
 
 @kernel(
-    types.UniTuple(int64, 2)(
-        ground_type, walk_type, ranked_type, int64, int64, int64, int64, int64, int64, boolean
-    )
+    types.UniTuple(int64, 2)(ground_type, walk_type, ranked_type, int64, int64, int64, int64, int64, int64, boolean)
 )
 def explore(ground, walk, ranked, filled, mode, length, order, need, draw, ties_here):
     """Visit the sentences of one length whose product can reach `need`, depth first.
@@ -391,9 +388,7 @@ def find_cut(ground, walk, ranked, roots, order):
     filled = np.int64(0)
     for r in range(len(roots)):
         length = roots[r, 0]
-        need = needed(
-            ranked.index, ranked.counts, filled, length, order, ground.lengths, ground.floors, walk.undecided
-        )
+        need = needed(ranked.index, ranked.counts, filled, length, order, ground.lengths, ground.floors, walk.undecided)
         if roots[r, 1] >= need:
             status, filled = explore(ground, walk, ranked, filled, FIND_CUT, length, order, need, -1, False)
             if status != DONE:
@@ -401,9 +396,7 @@ def find_cut(ground, walk, ranked, roots, order):
     return DONE, filled
 
 
-@kernel(
-    types.UniTuple(int64, 2)(ground_type, walk_type, ranked_type, int64[:, ::1], int64, int64, int64)
-)
+@kernel(types.UniTuple(int64, 2)(ground_type, walk_type, ranked_type, int64[:, ::1], int64, int64, int64))
 def list_tied(ground, walk, ranked, roots, order, cut_length, cut_product):
     """Second pass: everything that reaches the cut, ranked. Returns what ended it, and how many are ranked."""
     walk.tally[SPENT] = 0
@@ -438,9 +431,7 @@ def sort_by_draw(tied, count, draw):
         tied[place, 0], tied[place, 1] = length, product
 
 
-@kernel(
-    int64(ground_type, walk_type, ranked_type, int64[:, ::1], int64, int64, int64, int64)
-)
+@kernel(int64(ground_type, walk_type, ranked_type, int64[:, ::1], int64, int64, int64, int64))
 def draw_tied(ground, walk, drawn, roots, order, cut_length, cut_product, wanted):
     """Third pass: draw from what is tied, one walk after the other, into slots 0, 1, ...; returns how many."""
     walk.tally[SPENT] = 0
@@ -479,9 +470,7 @@ def take(ranked, first, end, out_counts, out_paths, place):
         place += 1
 
 
-@kernel(
-    types.Tuple([int64, boolean])(ground_type, walk_type, int64, int64, int64[:, ::1], int32[:, ::1], int64)
-)
+@kernel(types.Tuple([int64, boolean])(ground_type, walk_type, int64, int64, int64[:, ::1], int32[:, ::1], int64))
 def best_of_order(ground, walk, order, wanted, out_counts, out_paths, taken):
     """Write the best sentences of one order behind those taken; how many are taken now, and whether it was exact."""
     roots = root_bounds(ground, walk, order)

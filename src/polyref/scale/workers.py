@@ -94,9 +94,7 @@ def expand_file(
     return tally
 
 
-def _results(
-    job: Job, encoder: Encoder | None, before_compiling: Callable[[], None]
-) -> Iterator[tuple[_Done, int]]:
+def _results(job: Job, encoder: Encoder | None, before_compiling: Callable[[], None]) -> Iterator[tuple[_Done, int]]:
     """The chunks' results in order, with the position in the file behind each."""
     chunks = _chunks(job)
     engine = AutoEngine(before_compiling) if job.engine == "auto" else engine_named(job.engine)

@@ -2,7 +2,6 @@
 
 The plain twin is NgramTrie in ngrams.py.
 """
-# mypy: disable-error-code="no-untyped-def,no-untyped-call"
 
 import numpy as np
 

@@ -35,9 +35,7 @@ class TextSettings:
 
     def __post_init__(self) -> None:
         if self.tokenizer not in get_args(Tokenizer):
-            raise SettingsError(
-                f'unknown tokenizer "{self.tokenizer}"; choose one of {", ".join(get_args(Tokenizer))}'
-            )
+            raise SettingsError(f'unknown tokenizer "{self.tokenizer}"; choose one of {", ".join(get_args(Tokenizer))}')
 
 
 @dataclass(frozen=True, slots=True)

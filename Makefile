@@ -1,0 +1,37 @@
+# Verbs: setup demo test check bench. Each sets up what it needs; a fresh machine needs Python 3.11 and make.
+PYTHON ?= python3
+BIN := .venv/bin
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.PHONY: setup demo test check bench clean
+
+setup: .venv/dev
+
+.venv/base: pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable .
+	touch $@
+
+.venv/dev: .venv/base
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable ".[dev]"
+	touch $@
+
+demo: .venv/base
+	$(BIN)/polyref demo
+	@mkdir -p build
+	$(BIN)/polyref expand src/polyref/data/sample.jsonl --per-example 20 --output build/expanded.jsonl
+
+check: .venv/dev
+	$(BIN)/ruff check src tests benchmarks
+	$(BIN)/ruff format --check src tests benchmarks
+	$(BIN)/mypy
+
+test: check
+	$(BIN)/python -m pytest
+
+# Writes docs/benchmarks.md. POLYREF_DATA names a folder with real data sets; without it, generated ones are used.
+bench: .venv/dev
+	$(BIN)/python -m benchmarks
+
+clean:
+	rm -rf .venv build

@@ -1,0 +1,130 @@
+"""Alignment of two references of twelve words: polyref against plain Python and Biopython.
+
+In:   similarity matrices of captions, cut to twelve words. Out: time a matrix. Not: merging (pipeline.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations, islice
+
+import numpy as np
+from Bio.Align import PairwiseAligner
+
+from benchmarks import graph_peer
+from benchmarks.clock import one_core, seconds_each
+from benchmarks.data import Data, words_of
+from benchmarks.table import Peer, Table, ratio_table, shown_ratio, shown_time
+from polyref.align import align, kernels, soft_similarity, whole_units
+from polyref.text import Tokens
+
+WORDS = 12
+REFERENCES = 5  # as a caption has
+PENALTY = whole_units(0.6)
+LEFT, RIGHT = np.arange(WORDS, dtype=np.int32), np.arange(WORDS, 2 * WORDS, dtype=np.int32)
+
+
+@dataclass(frozen=True)
+class Group:
+    """Some references of twelve words, and the similarity of all their words."""
+
+    words: np.ndarray
+    starts: np.ndarray
+    similarity: np.ndarray
+
+    def blocks(self) -> list[np.ndarray]:
+        """The matrix of each pair of references."""
+        parts = [slice(start, start + WORDS) for start in self.starts[:-1]]
+        return [np.ascontiguousarray(self.similarity[left, right]) for left, right in combinations(parts, 2)]
+
+
+def measure(data: Data, quick: bool) -> Table:
+    groups = _groups(data, 30 if quick else 600)
+    blocks = [block for group in groups for block in group.blocks()]
+    lists = [block.tolist() for block in blocks]
+    aligners = [_aligner(block) for block in blocks]
+    with one_core():
+        ours = seconds_each(lambda block: kernels.align(block, PENALTY), blocks, 9)
+        together = seconds_each(_plan, groups, 9) * len(groups) / len(blocks)
+        twin = seconds_each(lambda block: align(block, PENALTY), lists, 3)
+        written = seconds_each(lambda block: graph_peer.align(block, PENALTY), lists, 3)
+        peers = [
+            Peer("plain Python, tuned (polyref's plain twin)", twin, target=40),
+            Peer("plain Python, equation 3 as it is written", written, target=40),
+            Peer("Biopython, PairwiseAligner.align, one alignment", seconds_each(_links, aligners, 3)),
+            Peer("Biopython, PairwiseAligner.score, no alignment", seconds_each(_score, aligners, 3)),
+        ]
+    remarks = [
+        f"{len(blocks):,} different matrices from {data.captions_name} with {data.encoder_name} (rescaled "
+        f"cosine, penalty 0.6): all pairs of {REFERENCES} references that follow each other, cut to their first "
+        "twelve words.",
+        "polyref is called from Python for one matrix at a time, and gives back what the alignment is worth and "
+        "its links; so do both ways in plain Python. About half of its time is the call itself: numba unpacks "
+        "one array and makes another.",
+        f"Where one call aligns all pairs of {REFERENCES} references and puts the merges in order, as the "
+        f"pipeline does (plan_merges), a pair takes {shown_time(together)}, everything included: the plain twin "
+        f"takes {shown_ratio(twin / together)} as long and equation 3 as it is written "
+        f"{shown_ratio(written / together)}, without having ordered anything yet.",
+        "Biopython: global mode, gaps cost nothing, each matrix less the penalty as a substitution matrix of its "
+        "own, set before the clock starts. It maximises the same sum; among equals it may choose another.",
+        _agreement(blocks, lists, aligners),
+    ]
+    title = f"Alignment of {WORDS} x {WORDS} words"
+    return ratio_table(title, "a matrix", Peer("polyref, compiled", ours), peers, remarks)
+
+
+def _groups(data: Data, count: int) -> list[Group]:
+    """References that follow each other in the data, whatever example they belong to."""
+    long = (tokens for example in data.captions for tokens in words_of(example) if len(tokens) >= WORDS)
+    return [_group(data, references) for references in islice(_in_groups(long), count)]
+
+
+def _in_groups(references: Iterator[Tokens]) -> Iterator[list[Tokens]]:
+    while len(group := list(islice(references, REFERENCES))) == REFERENCES:
+        yield group
+
+
+def _group(data: Data, references: Sequence[Tokens]) -> Group:
+    numbers: dict[str, int] = {}
+    cut = [word for tokens in references for word in tokens.words[:WORDS]]
+    words = [numbers.setdefault(word, len(numbers)) for word in cut]
+    encodings = data.encode(references)
+    vectors = np.concatenate([encoding.vectors[:WORDS] for encoding in encodings])
+    known = np.concatenate([encoding.known[:WORDS] for encoding in encodings])
+    similarity = soft_similarity(words, vectors, known, data.baseline)
+    return Group(np.array(words, np.int32), np.arange(0, len(words) + 1, WORDS), similarity)
+
+
+def _plan(group: Group) -> object:
+    return kernels.plan_merges(group.words, group.starts, group.similarity, PENALTY, False)
+
+
+def _aligner(block: np.ndarray) -> PairwiseAligner:
+    """An aligner of the numbers 0 to 11 with the numbers 12 to 23, which stand for the two references' words."""
+    worth = np.zeros((2 * WORDS, 2 * WORDS))
+    worth[:WORDS, WORDS:] = block - PENALTY
+    return PairwiseAligner(mode="global", substitution_matrix=worth, gap_score=0.0)
+
+
+def _links(aligner: PairwiseAligner) -> np.ndarray:
+    """Where the first of the best alignments runs, as Biopython tells it: runs of linked words."""
+    return aligner.align(LEFT, RIGHT)[0].aligned
+
+
+def _score(aligner: PairwiseAligner) -> float:
+    return aligner.score(LEFT, RIGHT)
+
+
+def _agreement(
+    blocks: Sequence[np.ndarray], lists: Sequence[list[list[int]]], aligners: Sequence[PairwiseAligner]
+) -> str:
+    apart = 0
+    for block, rows, aligner in zip(blocks, lists, aligners, strict=True):
+        worth, links = kernels.align(block, PENALTY)
+        ours = worth, [tuple(link) for link in links.tolist()]
+        same = ours == align(rows, PENALTY) == graph_peer.align(rows, PENALTY)
+        apart += not (same and worth == _score(aligner))
+    if apart:
+        return f"{apart:,} of {len(blocks):,} matrices: results DIFFER."
+    return "On every matrix, polyref and plain Python give the same links, and Biopython the same worth."

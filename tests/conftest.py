@@ -1,0 +1,79 @@
+"""What the tests share: the two engines, lattices of short texts, and how Hypothesis runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import pytest
+from hypothesis import settings
+
+from polyref.align import UNIT, MergeOrder
+from polyref.align.similarity import Matrix
+from polyref.lattice import CompiledEngine, Engine, Lattice, PlainEngine
+from polyref.lattice import engine as engine_module
+from polyref.lattice import search as search_module
+from polyref.lattice.lattice import number_words
+from polyref.text import TextSettings, tokenize
+
+# The same examples on every run, in CI as at home; `--hypothesis-profile wide` looks for new ones.
+settings.register_profile("fixed", deadline=None, derandomize=True, max_examples=200)
+settings.register_profile("wide", deadline=None, derandomize=False, max_examples=2000)
+settings.load_profile("fixed")
+
+ENGINES = ["plain", pytest.param("compiled", marks=pytest.mark.compiled)]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if "compiled" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.compiled)
+
+
+@pytest.fixture(scope="session")
+def plain() -> PlainEngine:
+    return PlainEngine()
+
+
+@pytest.fixture(scope="session")
+def compiled() -> CompiledEngine:
+    return CompiledEngine()
+
+
+@pytest.fixture(scope="session", params=ENGINES)
+def engine_name(request: pytest.FixtureRequest) -> str:
+    return request.param
+
+
+@pytest.fixture(scope="session", name="engine")
+def either_engine(engine_name: str, request: pytest.FixtureRequest) -> Engine:
+    """The test runs once with each engine."""
+    return request.getfixturevalue(engine_name)
+
+
+@pytest.fixture(scope="module", params=[0, search_module.LIST_LIMIT], ids=["searched", "listed"])
+def way(request: pytest.FixtureRequest) -> Iterator[None]:
+    """The test runs twice: small lattices are searched as large ones are, and they are listed."""
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (engine_module, search_module):
+            patch.setattr(module, "LIST_LIMIT", request.param)
+        yield
+
+
+@pytest.fixture(scope="session")
+def lattice_of() -> Callable[..., Lattice]:
+    return _lattice_of
+
+
+def _lattice_of(
+    engine: Engine,
+    references: Sequence[str],
+    similarity: Matrix | None = None,
+    penalty: int = UNIT // 2,
+    merge_order: MergeOrder = "tree",
+) -> Lattice:
+    """The lattice of texts. `similarity` goes over all words of the distinct ones; None aligns them hard."""
+    text = TextSettings()
+    tokens = [tokenize(reference, text) for reference in references]
+    numbering = number_words(tokens)
+    compressed = engine.compress(numbering.references, similarity, penalty, merge_order)
+    return Lattice(tokens, numbering, compressed, engine, text=text, penalty=None)

@@ -1,0 +1,117 @@
+"""What was read is written again to the letter, with the result behind it."""
+
+import json
+from collections.abc import Iterable
+from dataclasses import replace
+
+import pytest
+
+from polyref.data import Fields, Line, parse, render
+from polyref.example import Example, LatticeSummary, PseudoReference, Reference
+
+RECORDS = {
+    "plain": '{"id": "1", "source": "s", "references": ["a cat"]}',
+    "compact": '{"id":"1","source":"s","references":["a cat"]}',
+    "wide": '{ "id" :  "1" ,"source":\t"s", "references" : [ "a cat" , "b" ]}',
+    "another order of keys": '{"z": 1, "references": ["a cat"], "a": 2, "source": null, "id": 9}',
+    "unknown keys": '{"source": 1, "references": ["a"], "url": "x", "deep": {"a": [1, {"b": null}]}, "": 0}',
+    "formats of numbers": '{"source": 1.10, "references": ["a"], "n": [1e400, -0, -0.0, 1E5, 0.100]}',
+    "large whole numbers": '{"source": 123456789012345678901234567890, "references": ["a"]}',
+    "escapes": '{"source": "\\u00e9\\/\\n\\ud83d\\ude00", "references": ["caf\\u00e9 \\"x\\"", "\\t b"]}',
+    "unicode": '{"source": "naïve 😀", "references": ["日本語 です"], "ключ": "значение"}',
+    "half a surrogate pair elsewhere": '{"source": "\\ud83d", "references": ["a"], "x": "\\udc00"}',
+    "weights": '{"source": 1, "references": [{"text": "a", "weight": 2.50, "x": 0}, {"weight": 1, "text": "b"}]}',
+    "a key twice": '{"source": 1, "references": ["a"], "x": 1, "x": 2}',
+    "brackets in texts": '{"source": "}", "references": ["a } ] {"], "x": "\\"lattice\\": {"}',
+    "the result's names inside": '{"source": {"lattice": 1}, "references": ["lattice"], "x": ["pseudo_references"]}',
+}
+PSEUDO = (
+    '"pseudo_references": [{"text": "a “dog”", "bleu": 97.12}, {"text": "a", "bleu": 100.0, "repeat": true}]'
+)
+LATTICE = '"lattice": {"sentences": "216", "log10_sentences": 2.33, "penalty": 0.6, "exact": true}'
+OLD_PSEUDO = '"pseudo_references":[{"text":"old","bleu":1}]'
+OLD_LATTICE = '"lattice": {"sentences": "5", "penalty": null, "exact": false}'
+
+
+def parsed(record: str, fields: Fields | None = None) -> Example:
+    return parse(Line(1, record.encode(), 0), "examples.jsonl", fields or Fields())
+
+
+def with_result(example: Example) -> Example:
+    found = PseudoReference("a “dog”", 97.1234), PseudoReference("a", 100.0, repeat=True)
+    return replace(example, pseudo_references=found, lattice=LatticeSummary(216, 0.6, exact=True))
+
+
+def each(records: Iterable[str]) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("record", records, ids=list(RECORDS))
+
+
+@each(RECORDS.values())
+def test_a_record_without_result_is_written_as_it_was_read(record):
+    assert render(parsed(record)) == record
+
+
+@each(RECORDS.values())
+def test_the_result_stands_behind_what_was_read(record):
+    assert render(with_result(parsed(record))) == f"{record[:-1]}, {PSEUDO}, {LATTICE}}}"
+
+
+@each(RECORDS.values())
+def test_expanding_what_was_expanded_gives_the_same_bytes(record):
+    once = render(with_result(parsed(record)))
+    assert render(with_result(parsed(once))) == once
+
+
+@each(RECORDS.values())
+def test_an_expanded_record_is_written_as_it_was_read(record):
+    once = render(with_result(parsed(record)))
+    assert render(parsed(once)) == once
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        f'{{{OLD_PSEUDO}, {OLD_LATTICE}, "source": 1, "references": ["a"], "x": 1.10}}',
+        f'{{"source": 1, {OLD_PSEUDO}, "references": ["a"], {OLD_LATTICE}, "x": 1.10}}',
+        f'{{"source": 1, "references": ["a"], "x": 1.10, {OLD_LATTICE} , {OLD_PSEUDO}}}',
+        f'{{"source": 1, "references": ["a"], "x": 1.10, {OLD_PSEUDO.replace("p", chr(92) + "u0070", 1)}}}',
+        f'{{"source": 1, "references": ["a"], "x": 1.10, {OLD_PSEUDO}, {OLD_PSEUDO}}}',
+        '{"source": 1, "references": ["a"], "x": 1.10, "lattice": null, "pseudo_references": null}',
+    ],
+    ids=["in front", "in between", "behind", "escaped", "twice", "null"],
+)
+def test_an_old_result_is_replaced_wherever_it_stands(record):
+    expected = f'{{"source": 1, "references": ["a"], "x": 1.10, {PSEUDO}, {LATTICE}}}'
+    assert render(with_result(parsed(record))) == expected
+
+
+def test_an_example_that_was_never_in_a_file_is_written_under_the_names_of_its_fields():
+    example = Example("7", {"image": 3}, (Reference("a cat"), Reference("café", 2.5)))
+    assert render(example) == (
+        '{"id": "7", "source": {"image": 3}, "references": ["a cat", {"text": "café", "weight": 2.5}]}'
+    )
+    written = json.loads(render(with_result(example), Fields("key", "prompt", "answers")))
+    assert list(written) == ["key", "prompt", "answers", "pseudo_references", "lattice"]
+
+
+def test_an_example_that_was_never_in_a_file_is_read_again_as_it_was():
+    example = with_result(Example("7", "s", (Reference("a cat"), Reference("café", 2.5))))
+    assert parsed(render(example)) == replace(
+        example, pseudo_references=(PseudoReference("a “dog”", 97.12), *example.pseudo_references[1:])
+    )
+
+
+def test_a_result_with_no_pseudo_references_is_written_too():
+    example = replace(parsed(RECORDS["plain"]), lattice=LatticeSummary(1, None, exact=False))
+    assert render(example).endswith(
+        '["a cat"], "pseudo_references": [], '
+        '"lattice": {"sentences": "1", "log10_sentences": 0.0, "penalty": null, "exact": false}}'
+    )
+
+
+def test_a_count_of_five_thousand_digits_is_written_and_read_to_the_last_one():
+    number = 10**5000 + 7
+    example = replace(parsed(RECORDS["plain"]), lattice=LatticeSummary(number, None, exact=True))
+    text = render(example)
+    assert f'"sentences": "1{"0" * 4999}7", "log10_sentences": 5000.0' in text
+    assert parsed(text).lattice == LatticeSummary(number, None, exact=True)

@@ -1,0 +1,288 @@
+"""Every way in which an input can be wrong, with what the message must say about it.
+
+The tests of data/ and encode/ read these files through the library, those of cli/ through the commands.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from polyref.data import MAX_LINE_BYTES
+
+GOOD = '{"id": "good", "source": "s", "references": ["a cat sleeps", "the cat is asleep"]}\n'
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+DEEP = 100_000
+
+
+@dataclass(frozen=True)
+class Malformed:
+    """A file that must be refused. `line` is the line at fault, None where it is the file as a whole."""
+
+    name: str
+    content: bytes
+    says: str
+    line: int | None = 2
+    file: str = "examples.jsonl"
+    max_line_bytes: int = MAX_LINE_BYTES
+
+    def write(self, folder: Path) -> str:
+        path = folder / self.file
+        path.write_bytes(self.content)
+        return str(path)
+
+    def place(self, path: str) -> str:
+        """How a message about the file begins."""
+        return f"{path}: " if self.line is None else f"{path}:{self.line}: "
+
+
+def with_references(references: str) -> str:
+    return f'{{"source": "s", "references": {references}}}'
+
+
+def with_keys(members: str) -> str:
+    return f'{{"source": "s", "references": ["a cat"], {members}}}'
+
+
+# Each of these stands on the second line of a file, behind a good one.
+_RECORDS = {
+    "broken JSON": (
+        '{"source": "s", "references": ["a" "b"]}',
+        "broken JSON: Expecting ',' delimiter at column",
+    ),
+    "JSON that is cut off": ('{"source": "s", "referen', "broken JSON: Unterminated string"),
+    "a line of another format": ("a cat sleeps\tthe cat", "broken JSON: Expecting value at column 1"),
+    "two records on a line": (GOOD.strip() * 2, "broken JSON: Extra data"),
+    "a line that is a list": ('["a cat"]', "the line holds a list, not an object"),
+    "a line that is a text": ('"a cat"', "the line holds a text, not an object"),
+    "a line that is a number": ("12", "the line holds a number, not an object"),
+    "a line that is null": ("null", "the line holds null, not an object"),
+    "no references": (
+        '{"source": "s", "captions": []}',
+        '"references" is missing; add it, or name another key',
+    ),
+    "no source": ('{"prompt": "s", "references": ["a"]}', '"source" is missing; add it, or name another key'),
+    "references that are a text": (
+        with_references('"a cat"'),
+        '"references" is a text; give a list of texts',
+    ),
+    "references that are an object": (with_references("{}"), '"references" is an object'),
+    "references that are null": (with_references("null"), '"references" is null'),
+    "empty references": (with_references("[]"), '"references" is empty; give at least one'),
+    "a reference that is a number": (with_references('["a", 5]'), "reference 2 is a number; give a text"),
+    "a reference that is null": (with_references("[null]"), "reference 1 is null"),
+    "a reference that is a list": (with_references('[["a"]]'), "reference 1 is a list"),
+    "a reference that is a truth value": (with_references("[true]"), "reference 1 is true or false"),
+    "a reference without text": (with_references('[{"weight": 2}]'), 'reference 1 has no "text"'),
+    "a reference whose text is a number": (with_references('[{"text": 5}]'), "reference 1 is a number"),
+    "an empty reference": (with_references('["a", ""]'), "reference 2 is blank; give a text, or take it out"),
+    "a blank reference": (with_references('[" \\t\\u00a0"]'), "reference 1 is blank"),
+    "a blank text": (with_references('[{"text": " "}]'), "reference 1 is blank"),
+    "half a surrogate pair": (
+        with_references('["a \\ud83d cat"]'),
+        "reference 1 holds half a surrogate pair",
+    ),
+    "a weight that is a text": (
+        with_references('[{"text": "a", "weight": "2"}]'),
+        "the weight of reference 1 is a text",
+    ),
+    "a weight that is null": (
+        with_references('[{"text": "a", "weight": null}]'),
+        "the weight of reference 1 is null",
+    ),
+    "a weight that is a truth value": (
+        with_references('[{"text": "a", "weight": true}]'),
+        "the weight of reference 1 is true or false; give a number above 0",
+    ),
+    "a weight of zero": (with_references('[{"text": "a", "weight": 0}]'), "the weight of reference 1 is 0"),
+    "a negative weight": (
+        with_references('["b", {"text": "a", "weight": -1.5}]'),
+        "the weight of reference 2 is -1.5",
+    ),
+    "a weight without end": (
+        with_references('[{"text": "a", "weight": 1e400}]'),
+        "the weight of reference 1 is",
+    ),
+    "a weight of 400 digits": (
+        with_references(f'[{{"text": "a", "weight": 1{"0" * 400}}}]'),
+        "the weight of reference 1 is",
+    ),
+    "an id that is a list": (with_keys('"id": [1]'), '"id" is a list; give a text or a whole number'),
+    "an id that is an object": (with_keys('"id": {}'), '"id" is an object'),
+    "an id that is a fraction": (with_keys('"id": 1.5'), '"id" is a number; give a text or a whole number'),
+    "an id that is a truth value": (with_keys('"id": false'), '"id" is true or false'),
+    "an id that comes twice": (
+        GOOD.strip(),
+        'the id "good" comes twice (first on line 1); give each example its own',
+    ),
+    "NaN": (with_keys('"extra": NaN'), "broken JSON: NaN is no JSON value; use null or a number"),
+    "Infinity": (with_keys('"extra": [Infinity]'), "broken JSON: Infinity is no JSON value"),
+    "minus Infinity": (with_keys('"extra": -Infinity'), "broken JSON: -Infinity is no JSON value"),
+    "a whole number of 5,000 digits": (with_keys(f'"extra": {"7" * 5000}'), "a number has too many digits"),
+    "deep nesting": (with_keys(f'"extra": {"[" * DEEP}{"]" * DEEP}'), "the JSON is nested too deeply"),
+    "deep nesting of objects": ('{"a": ' * DEEP + "1" + "}" * DEEP, "the JSON is nested too deeply"),
+    "deep nesting that never closes": ("[" * DEEP, "the JSON is nested too deeply"),
+    "old pseudo-references that are a text": (
+        with_keys('"pseudo_references": "a"'),
+        '"pseudo_references" is a text',
+    ),
+    "an old pseudo-reference that is a text": (
+        with_keys('"pseudo_references": ["a"]'),
+        "pseudo-reference 1 is a text",
+    ),
+    "an old pseudo-reference without a score": (
+        with_keys('"pseudo_references": [{"text": "a"}]'),
+        'the "bleu" of pseudo-reference 1 is null',
+    ),
+    "an old pseudo-reference with a score of 400 digits": (
+        with_keys(f'"pseudo_references": [{{"text": "a", "bleu": 1{"0" * 400}}}]'),
+        'the "bleu" of pseudo-reference 1 is',
+    ),
+    "an old pseudo-reference that is blank": (
+        with_keys('"pseudo_references": [{"text": "", "bleu": 1}]'),
+        "the text of pseudo-reference 1 is blank",
+    ),
+    "a lattice of somebody else": (
+        with_keys('"lattice": "diamond"'),
+        '"lattice" is a text; take the key out',
+    ),
+    "a lattice with a count that is a number": (
+        with_keys('"lattice": {"sentences": 5, "penalty": null, "exact": true}'),
+        '"sentences" of "lattice" is no whole number written as a text',
+    ),
+    "a lattice with a penalty that is a text": (
+        with_keys('"lattice": {"sentences": "5", "penalty": "0.6", "exact": true}'),
+        '"penalty" of "lattice" is a text',
+    ),
+    "a lattice that does not say whether it is exact": (
+        with_keys('"lattice": {"sentences": "5", "penalty": null}'),
+        '"exact" of "lattice" is null',
+    ),
+}
+
+_GZ = "examples.jsonl.gz"
+_MANY = "".join([GOOD.replace("good", f"example {number}") for number in range(50)])
+_PACKED = gzip.compress(_MANY.encode(), mtime=0)
+_CORRUPT = _PACKED[:20] + bytes(byte ^ 0x55 for byte in _PACKED[20:40]) + _PACKED[40:]
+_FIVE = '{"id": 5, "source": 1, "references": ["a"]}\n'
+_FIVE_AGAIN = (_FIVE + "\n" + _FIVE.replace("5", '"5"')).encode()
+_LINE_NUMBER = (_FIVE.replace("5", "2") + with_references('["a"]')).encode()
+_TOO_LONG = "the line is longer than 90 bytes; is this one record a line? raise the limit with --max"
+
+_FILES = [
+    Malformed("an id as a number and as a text", _FIVE_AGAIN, '"5" comes twice (first on line 1)', 3),
+    Malformed("an id that is another's line number", _LINE_NUMBER, '"2" comes twice (first on line 1)'),
+    Malformed(
+        "bad UTF-8", GOOD.encode() + b'{"references": ["\xff"]}', "not UTF-8 at byte 18 of the line; save"
+    ),
+    Malformed("UTF-16", GOOD.encode("utf-16"), "not UTF-8 at byte 1 of the line", 1),
+    Malformed("a truncated .gz", _PACKED[:-12], "the gzip data ends too early", None, _GZ),
+    Malformed("a truncated .gz under another name", _PACKED[:-12], "the gzip data ends too early", None),
+    Malformed("a .gz that is none", GOOD.encode(), "the name ends in .gz, but this is no gzip", None, _GZ),
+    Malformed("a corrupt .gz", _CORRUPT, "the gzip data is broken", None, _GZ),
+    Malformed("a .gz with something behind it", _PACKED + b"more", "the gzip data is broken", None, _GZ),
+    Malformed("a broken record in a .gz", gzip.compress(GOOD.encode() + b"{"), "broken JSON", 2, _GZ),
+    Malformed("an empty file", b"", "the file is empty; give one JSON object a line", None),
+    Malformed("an empty .gz", gzip.compress(b""), "the file is empty", None, _GZ),
+    Malformed("a .gz of no bytes at all", b"", "the file is empty", None, _GZ),
+    Malformed("a file of blank lines", b"\n \n\t\r\n", "the file is empty", None),
+    Malformed("a file of a byte-order mark", BYTE_ORDER_MARK, "the file is empty", None),
+    Malformed("a line over the limit", GOOD.encode() + b"x" * 91, _TOO_LONG, max_line_bytes=90),
+    Malformed("a first line over the limit", b"x" * 91, _TOO_LONG, 1, max_line_bytes=90),
+    Malformed(
+        "a long line behind a byte-order mark", BYTE_ORDER_MARK + b"x" * 120, _TOO_LONG, 1, max_line_bytes=90
+    ),
+]
+
+MALFORMED = [
+    *[Malformed(name, f"{GOOD}{record}\n".encode(), says) for name, (record, says) in _RECORDS.items()],
+    *_FILES,
+]
+
+
+def _npz(**arrays: Any) -> bytes:
+    stream = io.BytesIO()
+    np.savez(stream, **arrays)
+    return stream.getvalue()
+
+
+def _zip(**members: bytes) -> bytes:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:
+        for name, content in members.items():
+            archive.writestr(f"{name}.npy", content)
+    return stream.getvalue()
+
+
+def _corrupt_deflate() -> bytes:
+    """An npz whose compressed bytes are damaged, while its table of contents is not."""
+    stream = io.BytesIO()
+    np.savez_compressed(stream, words=_WORDS, vectors=np.arange(2000.0).reshape(2, 1000))
+    content = stream.getvalue()
+    start = content.rindex(b"vectors.npy", 0, content.index(b"PK\x01\x02")) + 60
+    return (
+        content[:start] + bytes(byte ^ 0x55 for byte in content[start : start + 40]) + content[start + 40 :]
+    )
+
+
+_WORDS = np.array(["cat", "dog"])
+_VECTORS = np.eye(2)
+
+# Tables of word vectors: npz by the arrays that were saved, or by their bytes, and GloVe text.
+_ARRAYS = {
+    "no array of words": ({"vectors": _VECTORS}, "there is no array `words` (only: vectors)"),
+    "no array of vectors": ({"words": _WORDS}, "there is no array `vectors` (only: words)"),
+    "pickled words": ({"words": _WORDS.astype(object), "vectors": _VECTORS}, "cannot be read as npz"),
+    "pickled vectors": ({"words": _WORDS, "vectors": _VECTORS.astype(object)}, "cannot be read as npz"),
+    "words as bytes": ({"words": _WORDS.astype("S"), "vectors": _VECTORS}, "`words` is an array of |S3"),
+    "words as a table": ({"words": _WORDS[:, None], "vectors": _VECTORS}, "`words` is an array of"),
+    "vectors in a row": (
+        {"words": _WORDS, "vectors": np.ones(2)},
+        "`vectors` is an array of float64 with shape (2,)",
+    ),
+    "vectors of no size": ({"words": _WORDS, "vectors": np.ones((2, 0))}, "with shape (2, 0)"),
+    "vectors of texts": (
+        {"words": _WORDS, "vectors": np.array([["1"], ["2"]])},
+        "`vectors` is an array of <U1",
+    ),
+    "too many vectors": ({"words": _WORDS, "vectors": np.eye(3)}, "2 words, but 3 vectors"),
+    "vectors with NaN": (
+        {"words": _WORDS, "vectors": _VECTORS * np.nan},
+        "holds numbers that are not finite",
+    ),
+    "an npz of no words": ({"words": _WORDS[:0], "vectors": _VECTORS[:0]}, "the table is empty"),
+}
+_ARCHIVES = {
+    "a truncated npz": (_npz(words=_WORDS, vectors=_VECTORS)[:-30], "cannot be read as npz"),
+    "a corrupt npz": (_corrupt_deflate(), "cannot be read as npz"),
+    "an npz whose members are no arrays": (_zip(words=b"cat", vectors=b"1 2"), "`words` is"),
+}
+_TEXTS = {
+    "an empty table": (b"", "the table is empty; give at least one word", None),
+    "a header and no more": (b"2 3\n", "the table is empty", None),
+    "bad UTF-8": (b"cat 1 2\n\xff 1 2\n", "not UTF-8; save the table as UTF-8", 2),
+    "a word without numbers": (b"cat\n", "not a word and its numbers; give GloVe text or npz", 1),
+    "too few numbers": (b"cat 1 2 3\ndog 1 2\n", "not a word and 3 numbers", 2),
+    "a number that is none": (b"cat 1 2\ndog 1 x\n", "not a word and 2 numbers", 2),
+    "numbers without a word": (b"cat 1 2\n1 2\n", "not a word and 2 numbers", 2),
+    "a blank line between words": (b"cat 1 2\n\ndog 1 2\n", "not a word and 2 numbers", 2),
+    "a number that is not finite": (b"cat 1 2\ndog 1 inf\n", "not a word and 2 numbers", 2),
+}
+
+MALFORMED_TABLES = [
+    *[Malformed(name, _npz(**arrays), says, None, "table.npz") for name, (arrays, says) in _ARRAYS.items()],
+    *[Malformed(name, content, says, None, "table.npz") for name, (content, says) in _ARCHIVES.items()],
+    *[Malformed(name, content, says, line, "table.txt") for name, (content, says, line) in _TEXTS.items()],
+]
+
+
+def each(cases: list[Malformed]) -> pytest.MarkDecorator:
+    """One test a case, under the case's name."""
+    return pytest.mark.parametrize("case", cases, ids=lambda case: case.name)

@@ -1,0 +1,125 @@
+"""The house has an order: a room imports from rooms above it, never from below (DESIGN 5)."""
+
+import ast
+import inspect
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import polyref
+
+PACKAGE = Path(polyref.__file__).parent
+ORDER = """
+    errors compiled example text data score fit encode align lattice tally expand
+    scale schedule feed model experiment explore cli __main__
+"""
+ROOMS = ORDER.split()
+FRONT = "the package's front"  # __init__.py: it takes from every room, so no room may take from it
+MODULES = sorted(set(PACKAGE.rglob("*.py")) - {PACKAGE / "__init__.py"})
+
+
+def room_of(module: Path) -> str:
+    """The room that a module stands in: the first part of its path inside the package."""
+    return module.relative_to(PACKAGE).with_suffix("").parts[0]
+
+
+def rooms_imported(source: str, module: Path) -> Iterator[str]:
+    """The room of every import anywhere in a module: at its top, in functions, under TYPE_CHECKING."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield from _rooms(alias.name.split("."), [])
+        elif isinstance(node, ast.ImportFrom):
+            yield from _rooms(_absolute(node, module), [alias.name for alias in node.names])
+
+
+def _absolute(node: ast.ImportFrom, module: Path) -> list[str]:
+    named = node.module.split(".") if node.module else []
+    if not node.level:
+        return named
+    inside = ["polyref", *module.relative_to(PACKAGE).parts]
+    return inside[: -node.level] + named
+
+
+def _rooms(path: list[str], names: list[str]) -> Iterator[str]:
+    if path[0] != "polyref":
+        return
+    if len(path) > 1:
+        yield path[1]
+        return
+    for name in names or [FRONT]:
+        if name != "__version__":
+            yield name if name in ROOMS else FRONT
+
+
+def is_above_or_same(imported: str, room: str) -> bool:
+    return imported in ROOMS and ROOMS.index(imported) <= ROOMS.index(room)
+
+
+def run_python(code: str) -> str:
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda module: str(module.relative_to(PACKAGE)))
+def test_a_room_imports_from_rooms_above_it_only(module: Path):
+    room = room_of(module)
+    assert room in ROOMS, f"{module.name} stands in no known room; give the room its place in the order"
+    below = {
+        imported
+        for imported in rooms_imported(module.read_text("utf-8"), module)
+        if not is_above_or_same(imported, room)
+    }
+    assert not below
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("import polyref.cli.main", ["cli"]),
+        ("from polyref.scale.workers import Job", ["scale"]),
+        ("from polyref import expand, compiled", ["expand", "compiled"]),
+        ("from polyref import Lattice", [FRONT]),
+        ("import polyref", [FRONT]),
+        ("from polyref import __version__", []),
+        ("def f():\n    from polyref.cli import main", ["cli"]),
+        ("if TYPE_CHECKING:\n    from polyref.expand import expand", ["expand"]),
+        ("from .tokens import join", ["text"]),
+        ("from ..lattice import Lattice", ["lattice"]),
+        ("from .. import lattice", ["lattice"]),
+        ("import json\nfrom collections import deque", []),
+    ],
+)
+def test_every_way_of_importing_a_room_is_noticed(source, expected):
+    assert list(rooms_imported(source, PACKAGE / "text" / "tokens.py")) == expected
+
+
+@pytest.mark.parametrize("imported", ["lattice", "cli", FRONT, "cupboard"])
+def test_an_import_from_below_or_from_nowhere_breaks_the_order(imported):
+    assert not is_above_or_same(imported, "text")
+
+
+def test_importing_polyref_does_not_import_what_is_slow_to_load():
+    heavy = "numba torch sacrebleu transformers datasets pyarrow ray rich typer"
+    assert run_python(f"import sys, polyref; print(*(set({heavy!r}.split()) & set(sys.modules)))") == ""
+
+
+def test_a_small_expansion_does_not_load_the_compiler():
+    code = (
+        "import sys, polyref\n"
+        "references = polyref.Reference('a b c d e'), polyref.Reference('a x c d e')\n"
+        "assert list(polyref.expand([polyref.Example('1', None, references)]))\n"
+        "print('numba' in sys.modules)"
+    )
+    assert run_python(code) == "False"
+
+
+def test_expand_is_the_function_although_a_module_has_its_name():
+    assert inspect.isfunction(polyref.expand)
+    code = "import polyref, polyref.cli, polyref.scale; print(type(polyref.expand).__name__)"
+    assert run_python(code) == "function"
+    for name in polyref.__all__:
+        assert not inspect.ismodule(getattr(polyref, name)), name
