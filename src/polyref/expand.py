@@ -17,7 +17,7 @@ from polyref.align import AlignSettings
 from polyref.encode import Encoder, Encoding
 from polyref.errors import InputError, SettingsError
 from polyref.example import Example, LatticeSummary, PseudoReference
-from polyref.lattice import AutoEngine, Engine, SearchSettings, merge, prepare
+from polyref.lattice import AutoEngine, Engine, SearchSettings, check_words, merge, prepare
 from polyref.tally import Tally
 from polyref.text import TextSettings, Tokens, tokenize
 
@@ -81,6 +81,8 @@ def expand_chunk(
     """Expand examples that are encoded together."""
     started = perf_counter()
     tokens = [[tokenize(reference.text, settings.text) for reference in example.references] for example in examples]
+    for example, references in zip(examples, tokens, strict=True):
+        check_words(references, example.line)
     tally.spend("tokens", started)
     started = perf_counter()
     baseline, encodings = prepare(settings.align, encoder, [words for example in tokens for words in example])

@@ -1,7 +1,17 @@
 """Build, count, list, sample and search the lattice."""
 
 from polyref.lattice.engine import AutoEngine, CompiledEngine, Engine, EngineName, PlainEngine
-from polyref.lattice.lattice import NODE_BUDGET, Arc, Lattice, SearchSettings, Sentence, engine_named, merge, prepare
+from polyref.lattice.lattice import (
+    NODE_BUDGET,
+    Arc,
+    Lattice,
+    SearchSettings,
+    Sentence,
+    check_words,
+    engine_named,
+    merge,
+    prepare,
+)
 
 __all__ = [
     "NODE_BUDGET",
@@ -14,6 +24,7 @@ __all__ = [
     "PlainEngine",
     "SearchSettings",
     "Sentence",
+    "check_words",
     "engine_named",
     "merge",
     "prepare",

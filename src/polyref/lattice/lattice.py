@@ -18,7 +18,7 @@ import numpy as np
 
 from polyref.align import AlignSettings
 from polyref.encode import Encoder, Encoding
-from polyref.errors import SettingsError
+from polyref.errors import InputError, SettingsError
 from polyref.lattice.build import START
 from polyref.lattice.determinise import suffix_counts
 from polyref.lattice.engine import AutoEngine, CompiledEngine, Compressed, Engine, EngineName, PlainEngine
@@ -28,7 +28,9 @@ from polyref.score import MAX_ORDER, BleuScale, Matches, NgramTrie
 from polyref.text import TextSettings, Tokens, tokenize
 
 NODE_BUDGET = 10_000_000
-_SAMPLED_INSTEAD = 2000  # how many sentences are drawn where a lattice is too large to be searched
+# The references of one example, in all. Memory grows with its square: 400 MB for soft alignment at the limit.
+MAX_WORDS = 10_000
+_SAMPLED_INSTEAD = 1000  # how many sentences are drawn where a lattice is too large to be searched
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,9 +134,7 @@ class Lattice:
         if isinstance(references, str) or not references:
             raise SettingsError("references must be a list of at least one text")
         tokens = [tokenize(reference, text) for reference in references]
-        for position, reference in enumerate(tokens, 1):
-            if not len(reference):
-                raise SettingsError(f"reference {position} is blank; give a text, or take it out")
+        check_words(tokens)
         align = align or AlignSettings()
         baseline, encodings = prepare(align, encoder, tokens)
         return merge(tokens, encodings, align, text=text, baseline=baseline, engine=engine_named(engine))
@@ -215,11 +215,12 @@ class Lattice:
         return [self._sentence(self._draw(generator)) for _ in range(size)]
 
     def _draw(self, generator: random.Random) -> list[int]:
+        """One walk: a number below the count, and at each state the arc behind which that many sentences lie."""
         automaton, counts = self._compressed.automaton, self._suffix_counts
+        left = generator.randrange(counts[0])
         state = 0
         path: list[int] = []
         while True:
-            left = generator.randrange(counts[state])
             if automaton.final[state]:
                 if left == 0:
                     return path
@@ -371,6 +372,20 @@ class Lattice:
         for arc in self.arcs:
             found.setdefault(arc.source, []).append(arc)
         return found
+
+
+def check_words(tokens: Sequence[Tokens], line: int | None = None) -> None:
+    """Refuse references that are blank, or that are too long together."""
+    for position, reference in enumerate(tokens, 1):
+        if not len(reference):
+            raise InputError(f"reference {position} is blank", "give a text, or take it out", line=line)
+    total = sum(map(len, tokens))
+    if total > MAX_WORDS:
+        raise InputError(
+            f"the references of one example have {total:,} words",
+            f"split them: {MAX_WORDS:,} are the most that are merged",
+            line=line,
+        )
 
 
 def prepare(
