@@ -80,12 +80,13 @@ def _page(tables: Sequence[Table], about: Sequence[tuple[str, str]], settings: a
         "# Benchmarks",
         "",
         f"Measured on {datetime.now(UTC):%Y-%m-%d}" + ", in a quick run with few examples" * settings.quick + ".",
-        f"To repeat: `make bench`, which runs `{command}` in the repository"
-        + ("; FOLDER holds the public sets that are named below." if settings.data else "."),
+        f"To repeat: `{command}` in the repository"
+        + ("; FOLDER holds the public sets that are named below" if settings.data else "")
+        + ". `make bench` is the same without options; POLYREF_DATA may name the folder.",
         "",
-        "Every ratio is between times of one run on one machine. Unless a table says otherwise, times are processor",
-        "time on one core: the median of three to nine runs, or of one where a run takes minutes. A target is what the",
-        "project has set itself; missing one fails nothing.",
+        "Every ratio is between times of one run on one machine, in which peers take turns. Unless a table says",
+        "otherwise, times are processor time on one core: the median of five runs, or of one where it is long.",
+        "A target is what the project has set itself; missing one fails nothing.",
         "",
         Table("Machine", ["", "what"], about).markdown(),
     ]

@@ -5,7 +5,7 @@ In:   similarity matrices of captions, cut to twelve words. Out: time a matrix. 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, islice
 
@@ -13,7 +13,7 @@ import numpy as np
 from Bio.Align import PairwiseAligner
 
 from benchmarks import graph_peer
-from benchmarks.clock import one_core, seconds_each
+from benchmarks.clock import each, one_core, seconds_in_turn
 from benchmarks.data import Data, words_of
 from benchmarks.table import Peer, Table, ratio_table, shown_ratio, shown_time
 from polyref.align import align, kernels, soft_similarity, whole_units
@@ -21,6 +21,7 @@ from polyref.text import Tokens
 
 WORDS = 12
 REFERENCES = 5  # as a caption has
+ROUNDS = 5
 PENALTY = whole_units(0.6)
 LEFT, RIGHT = np.arange(WORDS, dtype=np.int32), np.arange(WORDS, 2 * WORDS, dtype=np.int32)
 
@@ -44,19 +45,31 @@ def measure(data: Data, quick: bool) -> Table:
     blocks = [block for group in groups for block in group.blocks()]
     lists = [block.tolist() for block in blocks]
     aligners = [_aligner(block) for block in blocks]
+    ways = {
+        "ours": each(lambda block: kernels.align(block, PENALTY), blocks),
+        "together": each(_plan, groups),
+        "twin": each(lambda block: align(block, PENALTY), lists),
+        "written": each(lambda block: graph_peer.align(block, PENALTY), lists),
+        "links": each(_links, aligners),
+        "score": each(_score, aligners),
+    }
     with one_core():
-        ours = seconds_each(lambda block: kernels.align(block, PENALTY), blocks, 9)
-        together = seconds_each(_plan, groups, 9) * len(groups) / len(blocks)
-        twin = seconds_each(lambda block: align(block, PENALTY), lists, 3)
-        written = seconds_each(lambda block: graph_peer.align(block, PENALTY), lists, 3)
-        peers = [
-            Peer("plain Python, tuned (polyref's plain twin)", twin, target=40),
-            Peer("plain Python, equation 3 as it is written", written, target=40),
-            Peer("Biopython, PairwiseAligner.align, one alignment", seconds_each(_links, aligners, 3)),
-            Peer("Biopython, PairwiseAligner.score, no alignment", seconds_each(_score, aligners, 3)),
-        ]
-    remarks = [
-        f"{len(blocks):,} different matrices from {data.captions_name} with {data.encoder_name} (rescaled "
+        seconds = {name: total / len(blocks) for name, total in seconds_in_turn(ways, ROUNDS).items()}
+    peers = [
+        Peer("plain Python, tuned (polyref's plain twin)", seconds["twin"], target=40),
+        Peer("plain Python, equation 3 as it is written", seconds["written"], target=40),
+        Peer("Biopython, PairwiseAligner.align, one alignment", seconds["links"]),
+        Peer("Biopython, PairwiseAligner.score, no alignment", seconds["score"]),
+    ]
+    remarks = [*_remarks(data, len(blocks), seconds), _agreement(blocks, lists, aligners)]
+    title = f"Alignment of {WORDS} x {WORDS} words"
+    return ratio_table(title, "a matrix", Peer("polyref, compiled", seconds["ours"]), peers, remarks)
+
+
+def _remarks(data: Data, blocks: int, seconds: Mapping[str, float]) -> list[str]:
+    together = seconds["together"]
+    return [
+        f"{blocks:,} different matrices from {data.captions_name} with {data.encoder_name} (rescaled "
         f"cosine, penalty 0.6): all pairs of {REFERENCES} references that follow each other, cut to their first "
         "twelve words.",
         "polyref is called from Python for one matrix at a time, and gives back what the alignment is worth and "
@@ -64,14 +77,11 @@ def measure(data: Data, quick: bool) -> Table:
         "one array and makes another.",
         f"Where one call aligns all pairs of {REFERENCES} references and puts the merges in order, as the "
         f"pipeline does (plan_merges), a pair takes {shown_time(together)}, everything included: the plain twin "
-        f"takes {shown_ratio(twin / together)} as long and equation 3 as it is written "
-        f"{shown_ratio(written / together)}, without having ordered anything yet.",
+        f"takes {shown_ratio(seconds['twin'] / together)} as long and equation 3 as it is written "
+        f"{shown_ratio(seconds['written'] / together)}, without having ordered anything yet.",
         "Biopython: global mode, gaps cost nothing, each matrix less the penalty as a substitution matrix of its "
         "own, set before the clock starts. It maximises the same sum; among equals it may choose another.",
-        _agreement(blocks, lists, aligners),
     ]
-    title = f"Alignment of {WORDS} x {WORDS} words"
-    return ratio_table(title, "a matrix", Peer("polyref, compiled", ours), peers, remarks)
 
 
 def _groups(data: Data, count: int) -> list[Group]:

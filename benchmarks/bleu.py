@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import random
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from benchmarks import bleu_peers
 from benchmarks.bleu_peers import Case
-from benchmarks.clock import one_core, seconds_each
+from benchmarks.clock import each, one_core, seconds_in_turn
 from benchmarks.data import Data, words_of
 from benchmarks.table import Peer, Table, ratio_table, shown_ratio, shown_time
 from polyref import Lattice
@@ -21,23 +21,30 @@ from polyref import Lattice
 SENTENCES = 100  # of one example, scored together
 FEW = 10
 CLOSE = 1e-6
+ROUNDS = 5
+
+OURS, SACREBLEU = "polyref, compiled", "sacreBLEU, sentence_score"
+FEW_AT_ONCE = f"{OURS}, {FEW} at once"
+WAYS = {
+    OURS: bleu_peers.polyref_compiled,
+    SACREBLEU: bleu_peers.sacrebleu_scores,
+    "nltk, sentence_bleu": bleu_peers.nltk_scores,
+    "plain Python, references' n-grams counted once": bleu_peers.counters,
+    "polyref, plain twin": bleu_peers.polyref_plain,
+}
 
 
 def measure(data: Data, quick: bool) -> Table:
     cases = _cases(data, 30 if quick else 200)
     few = [case.first(FEW) for case in cases]
+    ways = {name: each(way, cases) for name, way in WAYS.items()}
     with one_core(), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # nltk warns of every score of 0
-        ours = _time(bleu_peers.polyref_compiled, cases, 9)
-        ours_few = _time(bleu_peers.polyref_compiled, few, 9)
-        sacrebleu = _time(bleu_peers.sacrebleu_scores, cases, 3)
-        peers = [
-            Peer("sacreBLEU, sentence_score", sacrebleu, target=150),
-            Peer("nltk, sentence_bleu", _time(bleu_peers.nltk_scores, cases, 3)),
-            Peer("plain Python, references' n-grams counted once", _time(bleu_peers.counters, cases, 3)),
-            Peer("polyref, plain twin", _time(bleu_peers.polyref_plain, cases, 3)),
-        ]
+        totals = seconds_in_turn({**ways, FEW_AT_ONCE: each(WAYS[OURS], few)}, ROUNDS)
         agreement = _agreement(cases)
+    few_seconds = totals.pop(FEW_AT_ONCE) / _sentences(few)
+    seconds = {name: total / _sentences(cases) for name, total in totals.items()}
+    peers = [Peer(name, seconds[name], target=150 if name == SACREBLEU else None) for name in WAYS if name != OURS]
     remarks = [
         f"{len(cases)} examples of {data.captions_name}, {SENTENCES} sentences each, drawn from the example's "
         "lattice (those of four words or more); all sentences of an example in one call.",
@@ -45,11 +52,11 @@ def measure(data: Data, quick: bool) -> Table:
         "lists of words. Reading the references' n-grams is in everybody's time: polyref, its twin and plain "
         "Python do it once an example, sacreBLEU and nltk once a sentence, as their interfaces have it. polyref's "
         "scores are worked out from the matches by numpy, all sentences of an example at once.",
-        f"With {FEW} sentences an example instead of {SENTENCES}, polyref takes {shown_time(ours_few)} a "
-        f"sentence, and sacreBLEU {shown_ratio(sacrebleu / ours_few)} as long.",
+        f"With {FEW} sentences an example instead of {SENTENCES}, polyref takes {shown_time(few_seconds)} a "
+        f"sentence, and sacreBLEU {shown_ratio(seconds[SACREBLEU] / few_seconds)} as long.",
         agreement,
     ]
-    return ratio_table("Sentence BLEU", "a sentence", Peer("polyref, compiled", ours), peers, remarks)
+    return ratio_table("Sentence BLEU", "a sentence", Peer(OURS, seconds[OURS]), peers, remarks)
 
 
 def _cases(data: Data, count: int) -> list[Case]:
@@ -63,19 +70,15 @@ def _cases(data: Data, count: int) -> list[Case]:
     return cases
 
 
-def _time(score: Callable[[Case], object], cases: Sequence[Case], repeats: int) -> float:
-    """Seconds a sentence."""
-    return seconds_each(score, cases, repeats) * len(cases) / sum(len(case.sentences) for case in cases)
+def _sentences(cases: Sequence[Case]) -> int:
+    return sum(len(case.sentences) for case in cases)
 
 
 def _agreement(cases: Sequence[Case]) -> str:
-    peers = bleu_peers
-    ways = (peers.polyref_compiled, peers.polyref_plain, peers.nltk_scores, peers.counters)
-    total = apart = 0
+    apart = 0
     for case in cases:
-        expected = peers.sacrebleu_scores(case)
-        for way in ways:
+        expected = WAYS[SACREBLEU](case)
+        for way in WAYS.values():
             apart += sum(abs(a - b) > CLOSE for a, b in zip(way(case), expected, strict=True))
-        total += len(expected)
     verdict = "all five agree on every score" if not apart else f"{apart} scores DIFFER from sacreBLEU's"
-    return f"{total:,} sentences were checked against sacreBLEU: {verdict} (within {CLOSE:g})."
+    return f"{_sentences(cases):,} sentences were checked against sacreBLEU: {verdict} (within {CLOSE:g})."

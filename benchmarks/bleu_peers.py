@@ -114,9 +114,7 @@ def counters(case: Case) -> list[float]:
     return [_score_by_counters(sentence, limits, lengths) for sentence in case.sentences]
 
 
-def _score_by_counters(
-    sentence: list[str], limits: dict[tuple[str, ...], int], reference_lengths: list[int]
-) -> float:
+def _score_by_counters(sentence: list[str], limits: dict[tuple[str, ...], int], reference_lengths: list[int]) -> float:
     found = [0, 0, 0, 0]
     for ngram, count in Counter(_ngrams(sentence)).items():
         limit = limits.get(ngram)

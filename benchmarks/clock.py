@@ -12,29 +12,38 @@ from __future__ import annotations
 import gc
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from statistics import median
 from time import process_time
 from typing import TypeVar
 
 Item = TypeVar("Item")
+Name = TypeVar("Name")
 Result = TypeVar("Result")
 
 
-def seconds_each(work: Callable[[Item], object], items: Sequence[Item], repeats: int) -> float:
-    """The mean time of one item; the median of some runs over all of them.
+def seconds_in_turn(ways: Mapping[Name, Callable[[], object]], rounds: int) -> dict[Name, float]:
+    """The median time of each way to do the work.
 
-    A median, because those of three runs and of nine can be compared; minima cannot.
+    The ways take turns, so that whatever else the machine does falls upon all of them.
     """
-    taken = []
-    for _ in range(repeats):
-        gc.collect()
-        started = process_time()
+    taken: dict[Name, list[float]] = {name: [] for name in ways}
+    for _ in range(rounds):
+        for name, work in ways.items():
+            gc.collect()
+            taken[name].append(timed(work)[1])
+    return {name: median(seconds) for name, seconds in taken.items()}
+
+
+def each(work: Callable[[Item], object], items: Sequence[Item]) -> Callable[[], None]:
+    """The work on one item after the other; what it returns is thrown away, as a stream would."""
+
+    def one_after_the_other() -> None:
         for item in items:
             work(item)
-        taken.append(process_time() - started)
-    return median(taken) / len(items)
+
+    return one_after_the_other
 
 
 def timed(work: Callable[[], Result]) -> tuple[Result, float]:

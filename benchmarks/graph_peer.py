@@ -108,9 +108,7 @@ def align(similarity: list[list[int]], penalty: int) -> tuple[int, Links]:
     return opt[rows][columns], links[::-1]
 
 
-def merge(
-    references: Sequence[Words], tree: Sequence[tuple[int, int, Links]]
-) -> tuple[nx.MultiDiGraph, set[State]]:
+def merge(references: Sequence[Words], tree: Sequence[tuple[int, int, Links]]) -> tuple[nx.MultiDiGraph, set[State]]:
     """The lattice and its final states. A word is its arc's key: equal words between two states are one arc."""
     graph = nx.MultiDiGraph()
     graph.add_node(START)

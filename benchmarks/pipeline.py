@@ -11,11 +11,11 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from operator import eq
 from statistics import mean, median
-from time import perf_counter
 
 from benchmarks import graph_peer
-from benchmarks.clock import one_core, say, seconds_each, timed
+from benchmarks.clock import each, one_core, say, seconds_in_turn, timed
 from benchmarks.data import Data, words_of
 from benchmarks.table import Peer, Table, ratio_table, shown_time
 from polyref import AlignSettings, Encoding, SearchSettings, TextSettings
@@ -27,6 +27,8 @@ PENALTY = 0.6
 PER_EXAMPLE = 50  # the paper's K'
 MOST_SENTENCES = 100_000
 CLOSE = 1e-6
+BLOCK = 10  # examples
+REPEATS = 5
 
 Chosen = list[tuple[float, str]]  # BLEU and text, best first
 
@@ -44,36 +46,42 @@ class Case:
         return PER_EXAMPLE - len(self.tokens)
 
 
+@dataclass
+class Taken:
+    """Seconds of all examples, and how many of them polyref and a peer agree on."""
+
+    ours: float = 0.0
+    twin: float = 0.0
+    graph: float = 0.0
+    same_scores: int = 0
+    same_texts: int = 0
+
+
 def measure(data: Data, quick: bool) -> Table:
     cases, counts = _cases(data, 30 if quick else 300)
-    compiled, plain = partial(by_polyref, CompiledEngine()), partial(by_polyref, PlainEngine())
     with one_core():
-        ours = seconds_each(compiled, cases, 9)
-        twin_chosen, twin = _run("plain twin", plain, cases)
-        graph_chosen, graph = _run("networkx + sacreBLEU", by_graph, cases)
-        our_chosen = [compiled(case) for case in cases]
+        taken = _take_turns(cases)
+    ours, twin, graph = (total / len(cases) for total in (taken.ours, taken.twin, taken.graph))
     peers = [
         Peer("Python + networkx + sacreBLEU", graph, target=250),
         Peer("polyref, plain twin", twin, target=40),
     ]
-    same_scores = sum(map(_same_scores, our_chosen, graph_chosen))
-    same_texts = sum(ours == theirs for ours, theirs in zip(our_chosen, twin_chosen, strict=True))
     remarks = [
         f"{len(cases)} examples of {data.captions_name}, drawn at random (seed 1) among those whose lattice has "
         f"fewer than 1e5 sentences; {data.encoder_name}, rescaled, penalty {PENALTY}, K' = {PER_EXAMPLE}. Their "
         f"lattices have {mean(counts):,.0f} sentences on average (median {median(counts):,.0f}, most "
         f"{max(counts):,}).",
         "From vectors to texts with their BLEU: similarity, alignment of all pairs, merge order, lattice, choice. "
-        "Cutting into words and encoding come before the clock starts. The two slow ways ran once, polyref nine "
-        "times (median).",
+        f"Cutting into words and encoding come before the clock starts. The three took turns after {BLOCK} examples; "
+        f"polyref did its part {REPEATS} times each turn (median), the two slow ways once.",
         "Python + networkx + sacreBLEU follows the same rules by plain means: numpy for cosines, Python loops for "
         "the alignment, has_path before each merge, a list of all distinct sentences, sentence_score for each new "
         "one. Its time grows with the number of sentences, so large lattices decide the average.",
         f"The scores of the chosen sentences are the same as by networkx + sacreBLEU (within {CLOSE:g}) in "
-        f"{same_scores} of {len(cases)} examples; which of equally good sentences are taken may differ. Scores "
-        f"and texts are the same as the plain twin's in {same_texts} of {len(cases)}.",
-        f"All examples together: polyref {shown_time(ours * len(cases))}, twin {shown_time(twin * len(cases))}, "
-        f"networkx + sacreBLEU {shown_time(graph * len(cases))}.",
+        f"{taken.same_scores} of {len(cases)} examples; which of equally good sentences are taken may differ. Scores "
+        f"and texts are the same as the plain twin's in {taken.same_texts} of {len(cases)}.",
+        f"All examples together: polyref {shown_time(taken.ours)}, twin {shown_time(taken.twin)}, "
+        f"networkx + sacreBLEU {shown_time(taken.graph)}.",
     ]
     title = "The pipeline after the encoder"
     return ratio_table(title, "an example", Peer("polyref, compiled", ours), peers, remarks)
@@ -95,9 +103,7 @@ def _cases(data: Data, count: int) -> tuple[list[Case], list[int]]:
 
 def lattice_of(engine: Engine, case: Case) -> Lattice:
     settings = AlignSettings("soft", "rescaled", PENALTY)
-    return merge(
-        case.tokens, case.encodings, settings, text=TextSettings(), baseline=case.baseline, engine=engine
-    )
+    return merge(case.tokens, case.encodings, settings, text=TextSettings(), baseline=case.baseline, engine=engine)
 
 
 def by_polyref(engine: Engine, case: Case) -> Chosen:
@@ -117,17 +123,26 @@ def by_graph(case: Case) -> Chosen:
     )
 
 
-def _run(name: str, choose: Callable[[Case], Chosen], cases: Sequence[Case]) -> tuple[list[Chosen], float]:
-    """What a slow way chooses, and its seconds an example; it is run once."""
-    chosen, spent, reported = [], 0.0, perf_counter()
-    for done, case in enumerate(cases, 1):
-        result, seconds = timed(partial(choose, case))
-        chosen.append(result)
-        spent += seconds
-        if perf_counter() - reported > 10:
-            reported = perf_counter()
-            say(f"  {name}: {done} of {len(cases)} examples, {spent:.0f} s")
-    return chosen, spent / len(cases)
+def _take_turns(cases: Sequence[Case]) -> Taken:
+    """Each way does some examples, then the next way the same ones, and so on."""
+    compiled, plain = partial(by_polyref, CompiledEngine()), partial(by_polyref, PlainEngine())
+    taken = Taken()
+    for start in range(0, len(cases), BLOCK):
+        block = cases[start : start + BLOCK]
+        taken.ours += seconds_in_turn({"ours": each(compiled, block)}, REPEATS)["ours"]
+        by_twin, seconds = timed(partial(_all, plain, block))
+        taken.twin += seconds
+        by_networkx, seconds = timed(partial(_all, by_graph, block))
+        taken.graph += seconds
+        ours = _all(compiled, block)
+        taken.same_texts += sum(map(eq, ours, by_twin))
+        taken.same_scores += sum(map(_same_scores, ours, by_networkx))
+        say(f"  {start + len(block)} of {len(cases)} examples; networkx + sacreBLEU: {taken.graph:.0f} s")
+    return taken
+
+
+def _all(choose: Callable[[Case], Chosen], cases: Sequence[Case]) -> list[Chosen]:
+    return [choose(case) for case in cases]
 
 
 def _same_scores(ours: Chosen, theirs: Chosen) -> bool:

@@ -6,6 +6,7 @@ In:   a file of many captions. Out: rates. Not: memory (memory.py).
 from __future__ import annotations
 
 import hashlib
+import os
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
@@ -46,6 +47,7 @@ def measure(data: Data, quick: bool) -> Table:
     rounds = 1 if quick else ROUNDS
     rates: dict[int, list[float]] = {1: [], 2: []}
     hashes = set()
+    load = os.getloadavg()[0]
     with TemporaryDirectory() as folder:
         source = Path(folder, "examples.jsonl")
         write_repeated(data.captions, times, source)
@@ -68,7 +70,8 @@ def measure(data: Data, quick: bool) -> Table:
         f"{STARTED:,} examples to the last report, and the rate is that of the examples between the two. All are "
         "done by the kernels: in the process itself with one worker, in the pool with two.",
         "With two workers, a third process reads the lines, hands them out and writes the results: with two cores "
-        "it takes its time from the workers.",
+        f"it takes its time from the workers. {load:.2f} processes were at work on the machine before the start: "
+        "two workers need two cores that nobody else uses.",
         f"The output files are {'byte for byte the same' if len(hashes) == 1 else 'DIFFERENT'}.",
     ]
     return Table("Workers", ["workers", "rate", "times one worker", "target", "reached"], rows, remarks)

@@ -42,8 +42,8 @@ class ExpandSettings:
     search: SearchSettings = field(default_factory=SearchSettings)
 
     def __post_init__(self) -> None:
-        if not 1 <= self.per_example <= 100_000:
-            raise SettingsError(f"per-example is {self.per_example}; give a number from 1 to 100,000")
+        if not 1 <= self.per_example <= self.search.tie_limit:
+            raise SettingsError(f"per-example is {self.per_example}; give a number from 1 to {self.search.tie_limit:,}")
         if self.shortfall not in get_args(Shortfall):
             raise SettingsError(f'unknown shortfall "{self.shortfall}"; choose one of {", ".join(get_args(Shortfall))}')
 
@@ -111,10 +111,8 @@ def expand_example(
     tally.spend("lattice", started)
     started = perf_counter()
     found = lattice.search(settings.per_example - len(example.references), settings.search)
+    pseudo = tuple(map(PseudoReference, lattice.texts(found), lattice.bleus(found)))
     tally.spend("search", started)
-    pseudo = tuple(
-        [PseudoReference(text, bleu) for text, bleu in zip(lattice.texts(found), lattice.bleus(found), strict=True)]
-    )
     short = settings.per_example - len(example.references) - len(pseudo)
     tally.count(example, pseudo, sentences=lattice.count, exact=found.exact, short=short > 0)
     if short > 0:

@@ -45,7 +45,7 @@ class SearchSettings:
     seed: int = 0
     min_bleu: float | None = None
     node_budget: int = NODE_BUDGET
-    tie_limit: int = 100_000
+    tie_limit: int = 10_000
 
     def __post_init__(self) -> None:
         if self.min_bleu is not None and not 0 <= self.min_bleu <= 100:

@@ -32,7 +32,7 @@ def build_trie(words, starts, vocabulary):
     size = np.int32(1)
     trie = np.zeros((1 + MAX_ORDER * len(words), 6), np.int32)
     root = np.zeros(vocabulary + 1, np.int32)
-    counts = np.zeros(len(trie), np.int32)
+    counts = np.zeros((len(trie), 2), np.int32)  # within one reference: which one, plus 1, and how often
     path = np.zeros(MAX_ORDER + 1, np.int32)
     for reference in range(len(starts) - 1):
         begin, end = starts[reference], starts[reference + 1]
@@ -56,17 +56,14 @@ def build_trie(words, starts, vocabulary):
                         trie[child, NEXT_SIBLING] = trie[node, FIRST_CHILD]
                         trie[node, FIRST_CHILD] = child
                 node = child
-                counts[node] += 1
-                if counts[node] > trie[node, LIMIT]:
-                    trie[node, LIMIT] = counts[node]
+                if counts[node, 0] != reference + 1:
+                    counts[node, 0], counts[node, 1] = reference + 1, 0
+                counts[node, 1] += 1
+                if counts[node, 1] > trie[node, LIMIT]:
+                    trie[node, LIMIT] = counts[node, 1]
                 depth = trie[node, DEPTH]
                 shorter = path[depth]
                 path[depth] = node
-        for start in range(begin, end):
-            node = np.int32(0)
-            for position in range(start, min(start + MAX_ORDER, end)):
-                node = find_child(trie, root, node, words[position])
-                counts[node] = 0
     return trie[:size], root
 
 
@@ -87,23 +84,26 @@ def step(trie, root, context, word):
 def match_sentences(trie, root, words, starts):
     """The clipped matches of each order of many sentences: sentence k is words[starts[k]:starts[k + 1]]."""
     found = np.zeros((len(starts) - 1, MAX_ORDER), np.int64)
-    counts = np.zeros(len(trie), np.int32)
+    left = trie[:, LIMIT].copy()  # how often each n-gram may still count
+    longest = 0
+    for sentence in range(len(starts) - 1):
+        longest = max(longest, starts[sentence + 1] - starts[sentence])
+    touched = np.empty(MAX_ORDER * longest, np.int32)
     for sentence in range(len(starts) - 1):
         context = np.int32(0)
+        touches = 0
         for position in range(starts[sentence], starts[sentence + 1]):
             node = step(trie, root, context, words[position])
-            context = trie[node, LINK] if trie[node, DEPTH] == MAX_ORDER else node
-            while node != 0:
-                if counts[node] < trie[node, LIMIT]:
-                    found[sentence, trie[node, DEPTH] - 1] += 1
-                counts[node] += 1
+            depth = trie[node, DEPTH]
+            context = trie[node, LINK] if depth == MAX_ORDER else node
+            while depth > 0:
+                depth -= 1
+                if left[node] > 0:
+                    found[sentence, depth] += 1
+                left[node] -= 1
+                touched[touches] = node
+                touches += 1
                 node = trie[node, LINK]
-        # Clear what this sentence counted, not the whole table.
-        context = np.int32(0)
-        for position in range(starts[sentence], starts[sentence + 1]):
-            node = step(trie, root, context, words[position])
-            context = trie[node, LINK] if trie[node, DEPTH] == MAX_ORDER else node
-            while node != 0:
-                counts[node] = 0
-                node = trie[node, LINK]
+        for k in range(touches):
+            left[touched[k]] += 1
     return found
