@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
+import numpy as np
 import pytest
 from hypothesis import settings
 
-from polyref.align import UNIT, MergeOrder
+from polyref.align import UNIT, Links, MergeOrder, align
 from polyref.align.similarity import Matrix
 from polyref.lattice import CompiledEngine, Engine, Lattice, PlainEngine
 from polyref.lattice import engine as engine_module
@@ -16,7 +17,7 @@ from polyref.lattice.lattice import number_words
 from polyref.text import TextSettings, tokenize
 
 # The same examples on every run, in CI as at home; `--hypothesis-profile wide` looks for new ones.
-settings.register_profile("fixed", deadline=None, derandomize=True, max_examples=200)
+settings.register_profile("fixed", deadline=None, derandomize=True, max_examples=120)
 settings.register_profile("wide", deadline=None, derandomize=False, max_examples=2000)
 settings.load_profile("fixed")
 
@@ -57,6 +58,19 @@ def way(request: pytest.FixtureRequest) -> Iterator[None]:
         for module in (engine_module, search_module):
             patch.setattr(module, "LIST_LIMIT", request.param)
         yield
+
+
+@pytest.fixture(scope="session")
+def aligned(engine_name: str) -> Callable[[list[list[int]], int], tuple[int, Links]]:
+    """The alignment of two references by a matrix: the plain one, and the compiled one."""
+    return align if engine_name == "plain" else _compiled_align
+
+
+def _compiled_align(similarity: list[list[int]], penalty: int) -> tuple[int, Links]:
+    from polyref.align import kernels
+
+    worth, links = kernels.align(np.array(similarity, np.int32), penalty)
+    return worth, [(u, v) for u, v in links.tolist()]
 
 
 @pytest.fixture(scope="session")

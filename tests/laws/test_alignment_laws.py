@@ -6,13 +6,11 @@ from collections.abc import Callable
 from functools import cache
 from itertools import combinations
 
-import numpy as np
-import pytest
 from generated import PENALTIES, matrices
 from hypothesis import given
 from hypothesis import strategies as st
 
-from polyref.align import Links, align
+from polyref.align import Links
 
 Align = Callable[[list[list[int]], int], tuple[int, Links]]
 
@@ -43,19 +41,6 @@ def brute_force(similarity: list[list[int]], penalty: int) -> tuple[int, Links]:
     best = max(worth.values())
     chosen = min((links for links in worth if worth[links] == best), key=lambda links: links[::-1])
     return best, list(chosen)
-
-
-def compiled_align(similarity: list[list[int]], penalty: int) -> tuple[int, Links]:
-    from polyref.align import kernels
-
-    worth, links = kernels.align(np.array(similarity, np.int32), penalty)
-    return worth, [(u, v) for u, v in links.tolist()]
-
-
-@pytest.fixture(scope="module")
-def aligned(engine_name: str) -> Align:
-    """The plain alignment, and the compiled one."""
-    return align if engine_name == "plain" else compiled_align
 
 
 @given(matrices(), penalties)

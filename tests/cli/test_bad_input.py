@@ -1,0 +1,220 @@
+"""What a person can mend: exit code 2, one line that says where, and nothing left behind."""
+
+from pathlib import Path
+
+import pytest
+from malformed import MALFORMED, MALFORMED_TABLES, Malformed, each
+from samples import Families
+
+from polyref.encode import unrelated_sentences
+
+WITHOUT_SOURCE = [case for case in MALFORMED if case.name != "no source"]  # a lattice needs none
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def option_name(value: str | list[str]) -> str:
+    """How a case with these options is called."""
+    return " ".join(value) if isinstance(value, list) else ""
+
+
+def assert_refused(done, says: str) -> None:
+    """Exit code 2, and exactly one line that holds what it must."""
+    assert done.code == 2, done.err
+    assert done.out == b""
+    assert done.err.startswith("polyref: ")
+    assert done.err.endswith("\n")
+    assert done.err.count("\n") == 1
+    assert says in done.err
+
+
+@each(MALFORMED)
+def test_expand_refuses_a_malformed_file_and_leaves_nothing(case: Malformed, run, tmp_path: Path):
+    path = case.write(tmp_path)
+    done = run("expand", path, "-o", tmp_path / "out.jsonl", "--max-line-bytes", case.max_line_bytes)
+    assert_refused(done, f"polyref: {case.place(path)}")
+    assert case.says in done.err
+    assert names(tmp_path) == [case.file]
+
+
+@each(WITHOUT_SOURCE)
+def test_lattice_refuses_a_malformed_file(case: Malformed, run, tmp_path: Path):
+    path = case.write(tmp_path)
+    # No example has this id, so that nothing is shown before the fault.
+    done = run("lattice", path, "--id", "nobody", "--max-line-bytes", case.max_line_bytes)
+    assert_refused(done, f"polyref: {case.place(path)}")
+    assert case.says in done.err
+
+
+@each(MALFORMED_TABLES)
+@pytest.mark.parametrize("verb", ["expand", "lattice"])
+def test_a_malformed_table_is_refused(verb, case: Malformed, run, captions_file, tmp_path: Path):
+    path = case.write(tmp_path)
+    output = ["-o", tmp_path / "out.jsonl"] if verb == "expand" else []
+    done = run(verb, captions_file, "--align", "soft", "--encoder", f"vectors:{path}", *output)
+    assert_refused(done, f"polyref: {case.place(path)}")
+    assert case.says in done.err
+    assert names(tmp_path) == sorted([captions_file.name, case.file])
+
+
+@pytest.mark.parametrize(
+    "name", ["deep nesting", "bad UTF-8", "a truncated .gz", "a whole number of 5,000 digits"]
+)
+def test_a_process_of_its_own_says_the_same_as_its_only_line(name, run_apart, tmp_path: Path):
+    [case] = [case for case in MALFORMED if case.name == name]
+    path = case.write(tmp_path)
+    done = run_apart("expand", path, "-o", tmp_path / "out.jsonl")
+    assert_refused(done, f"polyref: {case.place(path)}{case.says}")
+    assert names(tmp_path) == [case.file]
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["--encoder", "glove"], 'unknown encoder "glove"; give vectors:FILE'),
+        (["--encoder", "vectors:"], 'unknown encoder "vectors:"'),
+        (["--encoder", "vectors:nowhere.npz"], "nowhere.npz: cannot be opened"),
+        (["--align", "soft"], "soft alignment needs an encoder"),
+        (["--penalty", "abc"], 'the penalty is "abc"; give a number from 0 to 1, or adaptive'),
+        (["--penalty", "1.5"], "the penalty is 1.5; give a number from 0 to 1"),
+        (["--penalty", "nan"], "the penalty is nan"),
+        (["--start", "0.5"], "--start belongs to the adaptive penalty; add --penalty adaptive"),
+        (["--penalty", "0.5", "--at-least", "5"], "--at-least belongs to the adaptive penalty"),
+        (["--penalty", "adaptive", "--start", "0.2"], "the floor 0.3 lies above the start 0.2"),
+        (["--penalty", "adaptive", "--step", "0"], "the step is 0.0; give at least 0.0001"),
+        (["--penalty", "adaptive", "--step", "nan"], "the step is nan"),
+        (["--penalty", "adaptive", "--at-least", "0"], "at-least is 0; give 1 or more"),
+        (["--min-bleu", "101"], "min-bleu is 101.0; give a number from 0 to 100"),
+        (["--node-budget", "0"], "node-budget is 0; give 1 or more"),
+        (["--seed", str(2**63)], "the seed is 9223372036854775808; give a number of at most 64 bits"),
+        (["--max-line-bytes", "0"], "max-line-bytes is 0; give 1 or more"),
+        (["--max-line-bytes", "-1"], "max-line-bytes is -1; give 1 or more"),
+        (["--id-field", "references"], "two fields have the same name"),
+        (["--references-field", "lattice"], 'the field name "lattice" is kept for the result'),
+        (
+            ["--references-field", "captions"],
+            'captions.jsonl:1: "captions" is missing; add it, or name another key',
+        ),
+    ],
+    ids=option_name,
+)
+@pytest.mark.parametrize("verb", ["expand", "lattice"])
+def test_an_option_that_makes_no_sense_is_refused(verb, options, says, run, captions_file):
+    output = ["-o", captions_file.with_name("out.jsonl")] if verb == "expand" else []
+    assert_refused(run(verb, captions_file, *options, *output), says)
+    assert names(captions_file.parent) == [captions_file.name]
+
+
+@pytest.mark.parametrize(
+    ("verb", "options", "says"),
+    [
+        ("expand", ["--workers", "0"], "workers is 0; give a number from 1 to 1024"),
+        ("expand", ["-k", "0"], "per-example is 0; give a number from 1 to"),
+        ("expand", ["--per-example", "-3"], "per-example is -3"),
+        ("expand", ["-k", "5000", "--shortfall", "fail"], 'captions.jsonl:1: the example "example 0" gives'),
+        (
+            "expand",
+            ["-o", "nowhere/out.jsonl"],
+            "nowhere/out.jsonl: cannot be written (No such file or directory)",
+        ),
+        ("expand", ["-o", "."], ".: this is a folder; name a file"),
+        (
+            "lattice",
+            ["--id", "nobody"],
+            'captions.jsonl: there is no example with the id "nobody"; check the id',
+        ),
+        ("lattice", ["--list", "-1"], "--list is -1; give 0 or more"),
+        ("lattice", ["--sample", "-1"], "--sample is -1; give 0 or more"),
+        ("lattice", ["--best", "-1"], "--best is -1; give 0 or more"),
+        ("lattice", ["--score", "nowhere.txt"], "nowhere.txt: there is no such file"),
+    ],
+    ids=option_name,
+)
+def test_an_option_of_one_verb_that_makes_no_sense_is_refused(
+    verb, options, says, run, captions_file, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.chdir(captions_file.parent)
+    assert_refused(run(verb, captions_file.name, *options), says)
+    assert names(captions_file.parent) == [captions_file.name]
+
+
+@pytest.mark.parametrize("name", ["captions.jsonl", "./captions.jsonl", "link.jsonl"])
+def test_the_output_cannot_be_the_input(name, run, captions_file, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(captions_file.parent)
+    Path("link.jsonl").symlink_to("captions.jsonl")
+    before = captions_file.read_bytes()
+    assert_refused(
+        run("expand", "captions.jsonl", "-o", name), f"{name}: this is the input file; choose another"
+    )
+    assert captions_file.read_bytes() == before
+
+
+@pytest.mark.parametrize("verb", ["expand", "lattice"])
+@pytest.mark.parametrize(
+    ("name", "says"), [("nothing.jsonl", "there is no such file"), (".", "this is a folder")]
+)
+def test_an_input_that_is_no_file_is_refused(verb, name, says, run, tmp_path: Path):
+    path = tmp_path / name
+    assert_refused(run(verb, path), f"polyref: {path}: {says}")
+
+
+@pytest.mark.parametrize("verb", ["expand", "lattice"])
+def test_standard_input_has_a_name_too(verb, run):
+    assert_refused(run(verb, "-", stdin=b"{"), "polyref: <stdin>:1: broken JSON")
+    assert_refused(run(verb, "-"), "polyref: <stdin>: the file is empty")
+
+
+def test_an_id_that_standard_input_lacks_is_refused_under_the_same_name(run, captions_file):
+    done = run("lattice", "-", "--id", "nobody", stdin=captions_file.read_bytes())
+    assert_refused(done, 'polyref: <stdin>: there is no example with the id "nobody"')
+
+
+def test_a_file_of_sentences_that_is_empty_is_refused_as_such(run, captions_file, tmp_path: Path):
+    sentences = tmp_path / "sentences.txt"
+    sentences.write_text("")
+    done = run("lattice", captions_file, "--score", sentences)
+    assert_refused(done, f"{sentences}: the file is empty")
+    assert "JSON" not in done.err
+
+
+def test_a_file_of_sentences_that_is_not_utf8_is_refused(run, captions_file, tmp_path: Path):
+    sentences = tmp_path / "sentences.txt"
+    sentences.write_bytes(b"a cat\n\xff\n")
+    assert_refused(run("lattice", captions_file, "--score", sentences), f"{sentences}:2: not UTF-8")
+
+
+@pytest.mark.parametrize(
+    "id", ["two\\nlines", "red \\u001b[31m text", "half \\ud83d pair"], ids=["newline", "escape", "surrogate"]
+)
+def test_a_message_is_one_printable_line_whatever_it_quotes(id, run, tmp_path: Path):
+    path = tmp_path / "examples.jsonl"
+    path.write_text(f'{{"id": "{id}", "source": 1, "references": ["a"]}}\n' * 2)
+    done = run("expand", path)
+    assert_refused(done, "comes twice (first on line 1)")
+    assert done.err.rstrip("\n").isprintable()
+
+
+def test_a_table_that_tells_no_words_apart_is_refused_where_it_would_be_rescaled(
+    run, captions_file, tmp_path
+):
+    words = sorted({word for sentence in unrelated_sentences() for word in sentence})
+    encoder = Families([(1.0, " ".join(words))]).save(tmp_path / "flat.npz")
+    assert_refused(run("expand", captions_file, "--align", "soft", "--encoder", encoder), "baseline")
+
+
+def test_a_table_that_knows_too_few_words_is_refused_where_it_would_be_rescaled(run, captions_file, tmp_path):
+    encoder = Families([(0.5, "xylophone zebra")]).save(tmp_path / "small.npz")
+    done = run("expand", captions_file, "--align", "soft", "--encoder", encoder)
+    assert_refused(done, "small.npz knows too few words of the sample text")
+
+
+@pytest.mark.parametrize(
+    "arguments", [["expand"], ["expand", "x", "--nonsense"], ["expand", "x", "-k", "y"], ["sing"]]
+)
+def test_a_command_line_that_cannot_be_read_ends_with_2(arguments, run):
+    done = run(*arguments)
+    assert done.code == 2
+    assert "Error: " in done.err
+    assert "Traceback" not in done.err

@@ -1,0 +1,221 @@
+"""`polyref expand`: a file in, the same file with pseudo-references out."""
+
+import gzip
+import json
+import os
+import pty
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import command
+from samples import CAT, FAMILIES, Families, caption_lines
+
+SUMMARY = {
+    "examples",
+    "references_before",
+    "references_after",
+    "fell_short",
+    "not_exact",
+    "sentences_median",
+    "sentences_largest",
+    "mean_bleu_kept",
+    "seconds",
+}
+CAT_RECORD = json.dumps({"id": "cat", "source": 1, "references": CAT}).encode()
+
+
+def records(content: bytes) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in content.splitlines()]
+
+
+def test_the_result_is_a_file_and_the_summary_stands_on_standard_output(run, captions_file):
+    output = captions_file.with_name("out.jsonl")
+    done = run("expand", captions_file, "-o", output, "-k", 6)
+    assert (done.code, done.err) == (0, "")
+    assert b"references      9 before, 18 after\n" in done.out
+    assert [len(record["pseudo_references"]) for record in records(output.read_bytes())] == [3, 3, 3]
+
+
+def test_the_result_on_standard_output_sends_the_summary_to_standard_error(run, captions_file):
+    done = run("expand", captions_file, "-k", 6)
+    assert len(records(done.out)) == 3
+    assert "references      9 before, 18 after\n" in done.err
+
+
+def test_a_dash_reads_standard_input(run, captions_file):
+    content = captions_file.read_bytes()
+    assert run("expand", "-", stdin=content).out == run("expand", captions_file).out
+    assert run("expand", "-", stdin=gzip.compress(content)).out == run("expand", captions_file).out
+
+
+def test_what_was_read_is_kept_to_the_letter(run, captions_file):
+    lines = run("expand", captions_file).out.decode().splitlines()
+    for before, after in zip(captions_file.read_text().splitlines(), lines, strict=True):
+        assert after.startswith(before[:-1] + ', "pseudo_references": [')
+
+
+def test_a_name_in_gz_is_compressed(run, captions_file):
+    plain, packed = captions_file.with_name("out.jsonl"), captions_file.with_name("out.jsonl.gz")
+    for output in (plain, packed):
+        run("expand", captions_file, "-o", output)
+    assert gzip.decompress(packed.read_bytes()) == plain.read_bytes()
+
+
+def test_the_summary_for_a_machine_is_one_object(run, captions_file):
+    done = run("expand", captions_file, "-o", captions_file.with_name("out.jsonl"), "--json")
+    [summary] = records(done.out)
+    assert summary.keys() == SUMMARY
+    assert (summary["examples"], summary["references_before"]) == (3, 9)
+    assert isinstance(summary["sentences_median"], str)
+    assert isinstance(summary["sentences_largest"], str)
+    assert summary["seconds"].keys() == {"read", "tokens", "encode", "lattice", "search", "write"}
+
+
+def test_the_summary_for_a_machine_stays_apart_from_the_result(run, captions_file):
+    done = run("expand", captions_file, "--json")
+    assert len(records(done.out)) == 3
+    assert json.loads(done.err).keys() == SUMMARY
+
+
+def test_the_summary_says_how_many_fell_short(run, captions_file):
+    done = run("expand", captions_file, "-o", captions_file.with_name("out.jsonl"), "-k", 10_000, "--json")
+    assert json.loads(done.out)["fell_short"] == 3
+
+
+@pytest.mark.parametrize(("shortfall", "count"), [("keep", 2), ("repeat", 9)])
+def test_the_shortfall_is_kept_or_filled(shortfall, count, run):
+    record = b'{"source": 1, "references": ["a b c d x e f g h", "a b c d y e f g z"]}'
+    [result] = records(run("expand", "-", "-k", 11, "--shortfall", shortfall, stdin=record).out)
+    assert len(result["pseudo_references"]) == count
+
+
+def test_the_counts_of_an_example_are_written_with_it(run):
+    [result] = records(run("expand", "-", stdin=CAT_RECORD).out)
+    expected = {"sentences": "2560", "log10_sentences": 3.41, "penalty": None, "exact": True}
+    assert result["lattice"] == expected
+    assert [pseudo["bleu"] for pseudo in result["pseudo_references"][:3]] == [100.0, 100.0, 100.0]
+
+
+def test_other_names_of_keys_can_be_given(run):
+    record = b'{"key": 7, "prompt": "hi", "answers": ["a cat sits here", "the cat sits here"]}'
+    fields = ["--id-field", "key", "--source-field", "prompt", "--references-field", "answers"]
+    done = run("expand", "-", *fields, stdin=record)
+    assert list(records(done.out)[0]) == ["key", "prompt", "answers", "pseudo_references", "lattice"]
+
+
+@pytest.mark.parametrize(
+    ("references", "options", "sentences"),
+    [
+        (["one The big cat", "two the old cat"], [], "4"),
+        (["one The big cat", "two the old cat"], ["--keep-case"], "2"),
+        (["one cat, sat", "two cat sat"], ["--tokenizer", "whitespace"], "2"),
+        (["one cat, sat", "two cat sat"], [], "4"),
+    ],
+)
+def test_words_are_cut_and_folded_as_asked(references, options, sentences, run):
+    record = json.dumps({"source": 1, "references": references}).encode()
+    [result] = records(run("expand", "-", *options, stdin=record).out)
+    assert result["lattice"]["sentences"] == sentences
+
+
+def test_a_budget_that_is_too_small_is_told(run):
+    done = run("expand", "-", "-k", 50, "--node-budget", 1, "--json", stdin=CAT_RECORD)
+    assert records(done.out)[0]["lattice"]["exact"] is False
+    assert json.loads(done.err)["not_exact"] == 1
+
+
+def test_the_seed_decides_among_equals(run):
+    first, again, other = (run("expand", "-", "--seed", seed, stdin=CAT_RECORD).out for seed in (0, 0, 1))
+    assert first == again != other
+
+
+def test_sentences_below_a_score_are_left_out(run):
+    [result] = records(run("expand", "-", "-k", 10_000, "--min-bleu", "97.5", stdin=CAT_RECORD).out)
+    [everything] = records(run("expand", "-", "-k", 10_000, stdin=CAT_RECORD).out)
+    kept = [pseudo for pseudo in everything["pseudo_references"] if pseudo["bleu"] >= 97.5]
+    assert 0 < len(kept) < len(everything["pseudo_references"])
+    assert sorted(result["pseudo_references"], key=str) == sorted(kept, key=str)
+
+
+# -- soft alignment ---------------------------------------------------------------------------------------------
+
+PEOPLE = b'{"source": 1, "references": ["old man walks home every day", "young person walks home every day"]}'
+
+
+@pytest.fixture
+def soft(tmp_path: Path) -> list[str]:
+    return ["--align", "soft", "--encoder", Families(FAMILIES).save(tmp_path / "families.npz")]
+
+
+@pytest.mark.parametrize(
+    ("options", "penalty", "sentences"),
+    [
+        (["--similarity", "cosine"], 0.6, "4"),
+        (["--preset", "paper"], 0.6, "4"),
+        (["--similarity", "cosine", "--penalty", "0.9"], 0.9, "2"),
+        (["--similarity", "cosine", "--penalty", "adaptive"], 0.3, "4"),
+        (["--similarity", "cosine", "--penalty", "adaptive", "--at-least", "2"], 0.9, "2"),
+        (["--similarity", "cosine", "--penalty", "adaptive", "--at-least", "4"], 0.85, "4"),
+        (["--preset", "paper", "--penalty", "adaptive", "--at-least", "4", "--step", "0.2"], 0.7, "4"),
+        (["--similarity", "cosine", "--penalty", "adaptive", "--floor", "0.88"], 0.9, "2"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else str(value),
+)
+def test_the_penalty_is_fixed_or_gives_way(options, penalty, sentences, soft, run):
+    [result] = records(run("expand", "-", *soft, *options, stdin=PEOPLE).out)
+    assert (result["lattice"]["penalty"], result["lattice"]["sentences"]) == (penalty, sentences)
+
+
+def test_rescaling_makes_words_less_alike_than_their_cosine(soft, run):
+    """The baseline of the table lies above 0, so that a cosine just above the penalty falls under it."""
+    at = ["--penalty", "0.859"]
+    [raw] = records(run("expand", "-", *soft, *at, "--similarity", "cosine", stdin=PEOPLE).out)
+    [rescaled] = records(run("expand", "-", *soft, *at, stdin=PEOPLE).out)
+    assert (raw["lattice"]["sentences"], rescaled["lattice"]["sentences"]) == ("4", "2")
+
+
+# -- what a person sees -----------------------------------------------------------------------------------------
+
+
+def test_no_verb_shows_the_help(run):
+    done = run()
+    shown = done.out.decode() + done.err
+    assert "expand" in shown
+    assert "lattice" in shown
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["-h"], ["expand", "--help"], ["lattice", "-h"]])
+def test_help_is_shown_for_every_verb(arguments, run):
+    done = run(*arguments)
+    assert done.code == 0
+    assert b"Usage: " in done.out
+
+
+def test_the_version_is_shown(run):
+    assert run("--version").out == b"polyref 0.1.0\n"
+
+
+def test_progress_is_shown_on_a_terminal_only(captions_file):
+    ours, theirs = pty.openpty()
+    output = captions_file.with_name("out.jsonl")
+    done = subprocess.run(
+        command("expand", captions_file, "-o", output), stdout=subprocess.PIPE, stderr=theirs
+    )
+    os.close(theirs)
+    shown = os.read(ours, 100_000)
+    os.close(ours)
+    assert done.returncode == 0
+    assert b"expanding" in shown
+    assert b"examples        3\n" in done.stdout
+
+
+@pytest.mark.compiled
+def test_two_workers_in_a_process_of_their_own_write_the_same(run, run_apart, tmp_path: Path):
+    path = tmp_path / "captions.jsonl"
+    path.write_text(caption_lines(300))
+    alone = run("expand", path, "--engine", "plain").out
+    done = run_apart("expand", path, "--engine", "compiled", "--workers", 2, "-o", tmp_path / "out.jsonl")
+    assert done.code == 0
+    assert (tmp_path / "out.jsonl").read_bytes() == alone

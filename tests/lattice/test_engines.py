@@ -1,0 +1,103 @@
+"""Which engine runs, and that nobody can tell from the results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from types import SimpleNamespace
+
+import pytest
+
+from polyref import Lattice, SettingsError
+from polyref.align import AlignSettings
+from polyref.lattice import AutoEngine, CompiledEngine, PlainEngine, SearchSettings, engine_named, merge
+from polyref.lattice import engine as engine_module
+from polyref.lattice.engine import alignment_cells
+from polyref.text import TextSettings, tokenize
+
+MakeLattice = Callable[..., Lattice]
+
+SHORT = ["a b c", "a c d"]  # 9 cells
+EXAMPLES = [SHORT, ["a b c d e f g h", "a c b d f e g h", "h b c d e f g a"], ["a b x d", "a b y d e"], SHORT]
+
+kernels_wanted = pytest.mark.compiled
+
+
+@pytest.fixture
+def soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The kernels are worth loading after 30 cells."""
+    monkeypatch.setattr(engine_module.compiled, "is_cached", lambda: True)
+    monkeypatch.setattr(engine_module, "_CELLS_BEFORE_LOADING", 30)
+
+
+def numbered(references: list[str]) -> list[list[int]]:
+    return [list(map(ord, reference.split())) for reference in references]
+
+
+def results(engine: AutoEngine | PlainEngine) -> Iterator[object]:
+    text = TextSettings()
+    for references in EXAMPLES:
+        tokens = [tokenize(reference, text) for reference in references]
+        lattice = merge(tokens, None, AlignSettings(), text=text, engine=engine)
+        yield lattice.count, lattice.arcs, lattice.best(10), lattice.search(10, SearchSettings())
+
+
+@pytest.mark.parametrize(("lengths", "cells"), [([5], 0), ([3, 4], 12), ([2, 3, 5], 6 + 10 + 15)])
+def test_cells_are_the_word_pairs_of_all_pairs(lengths: list[int], cells: int) -> None:
+    assert alignment_cells(lengths) == cells
+
+
+@kernels_wanted
+@pytest.mark.usefixtures("soon")
+def test_auto_goes_over_to_the_kernels_and_stays_there() -> None:
+    auto = AutoEngine()
+    chosen = [type(auto.choose(numbered(SHORT))) for _ in range(6)]
+    assert chosen == [PlainEngine] * 3 + [CompiledEngine] * 3
+    assert isinstance(auto.choose([[1]]), CompiledEngine)
+
+
+@kernels_wanted
+@pytest.mark.usefixtures("soon")
+def test_auto_takes_the_kernels_at_once_for_a_large_example() -> None:
+    auto = AutoEngine()
+    assert isinstance(auto.choose([list(range(6)), list(range(6))]), CompiledEngine)
+
+
+@kernels_wanted
+@pytest.mark.usefixtures("soon")
+def test_auto_changes_no_result(plain: PlainEngine) -> None:
+    auto = AutoEngine()
+    assert list(results(auto)) == list(results(plain))
+    assert isinstance(auto.choose([[1]]), CompiledEngine)
+
+
+@kernels_wanted
+def test_auto_waits_longer_and_says_so_where_nothing_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine_module.compiled, "is_cached", lambda: False)
+    monkeypatch.setattr(engine_module, "_CELLS_BEFORE_LOADING", 0)
+    monkeypatch.setattr(engine_module, "_CELLS_BEFORE_COMPILING", 10)
+    said: list[str] = []
+    auto = AutoEngine(before_compiling=lambda: said.append("compiling"))
+    assert isinstance(auto.choose(numbered(SHORT)), PlainEngine)
+    assert said == []
+    auto.choose(numbered(SHORT))
+    auto.choose(numbered(SHORT))
+    assert said == ["compiling"]
+
+
+def test_a_comparison_that_the_kernels_leave_open_is_settled_by_plain_python(
+    plain: PlainEngine, compiled: CompiledEngine, lattice_of: MakeLattice, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kernels = compiled._search_kernels
+    undecided = SimpleNamespace(**vars(kernels))
+    undecided.search = lambda *task: (kernels.UNDECIDED, *kernels.search(*task)[1:])
+    monkeypatch.setattr(compiled, "_search_kernels", undecided)
+    one, other = (lattice_of(engine, EXAMPLES[1]).search(10, SearchSettings()) for engine in (plain, compiled))
+    assert one == other
+    assert len(one.arcs) == 10
+
+
+def test_an_engine_has_a_name() -> None:
+    assert isinstance(engine_named("plain"), PlainEngine)
+    assert isinstance(engine_named("auto"), AutoEngine)
+    with pytest.raises(SettingsError, match='unknown engine "steam"; choose one of auto, plain, compiled'):
+        engine_named("steam")

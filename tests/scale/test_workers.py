@@ -1,0 +1,228 @@
+"""A file is expanded to the same bytes, or refused with the same words, whatever the number of workers."""
+
+import gzip
+import json
+import multiprocessing
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from samples import Families, caption_lines
+
+from polyref.align import AdaptivePenalty, AlignSettings
+from polyref.data import Fields, read, render
+from polyref.errors import InputError, OutputError, PolyrefError, SettingsError
+from polyref.expand import CHUNK, ExpandSettings, expand
+from polyref.lattice import PlainEngine
+from polyref.lattice import engine as engine_module
+from polyref.scale import Job, Progress, expand_file
+
+HARD = ExpandSettings(per_example=8)
+SOFT = ExpandSettings(per_example=8, align=AlignSettings("soft", "cosine", AdaptivePenalty(at_least=50)))
+EXAMPLES = 2 * CHUNK + 40  # two chunks, and part of a third
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("workers")
+
+
+@pytest.fixture(scope="module")
+def captions_file(folder: Path) -> Path:
+    path = folder / "captions.jsonl"
+    path.write_text(caption_lines(EXAMPLES))
+    return path
+
+
+@pytest.fixture(scope="module")
+def encoder_name(folder: Path) -> str:
+    return Families().save(folder / "families.npz")
+
+
+@pytest.fixture(scope="module", params=[HARD, SOFT], ids=["hard", "soft"])
+def settings(request: pytest.FixtureRequest) -> ExpandSettings:
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def expected(settings: ExpandSettings, captions_file: Path) -> bytes:
+    """What the library function gives, in one process and plain Python."""
+    examples = read(str(captions_file))
+    results = expand(examples, settings=settings, encoder=Families().encoder(), engine=PlainEngine())
+    return "".join(render(result) + "\n" for result in results).encode()
+
+
+def run(input: Path, output: Path, **job: Any) -> bytes:
+    expand_file(Job(str(input), str(output), **job))
+    return output.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("workers", "engine"),
+    [
+        (1, "auto"),
+        (1, "plain"),
+        (2, "plain"),
+        (4, "plain"),
+        pytest.param(1, "compiled", marks=pytest.mark.compiled),
+        pytest.param(2, "compiled", marks=pytest.mark.compiled),
+    ],
+)
+def test_the_bytes_do_not_depend_on_workers_or_engine(
+    workers, engine, settings, captions_file, encoder_name, expected, tmp_path
+):
+    job = {"settings": settings, "encoder": encoder_name, "workers": workers, "engine": engine}
+    assert run(captions_file, tmp_path / "out.jsonl", **job) == expected
+    assert [path.name for path in tmp_path.iterdir()] == ["out.jsonl"]
+
+
+@pytest.mark.compiled
+def test_workers_take_over_where_the_first_chunk_has_shown_that_it_pays(
+    captions_file, tmp_path, monkeypatch: pytest.MonkeyPatch
+):
+    expected = run(captions_file, tmp_path / "plain.jsonl", engine="plain")
+    monkeypatch.setattr(engine_module, "_CELLS_BEFORE_LOADING", 0)
+    monkeypatch.setattr(engine_module, "_CELLS_BEFORE_COMPILING", 0)
+    seen = []
+    job = Job(str(captions_file), str(tmp_path / "out.jsonl"), workers=2)
+    expand_file(job, on_progress=lambda progress: seen.append(len(multiprocessing.active_children())))
+    assert (tmp_path / "out.jsonl").read_bytes() == expected
+    assert seen[0] == 0
+    assert max(seen) > 0
+
+
+def test_a_small_file_starts_no_workers(captions_file, tmp_path):
+    seen = []
+    job = Job(str(captions_file), str(tmp_path / "out.jsonl"), workers=2)
+    expand_file(job, on_progress=lambda progress: seen.append(len(multiprocessing.active_children())))
+    assert seen == [0, 0, 0]
+
+
+def test_gzip_in_and_out_holds_the_same(captions_file, tmp_path):
+    packed = tmp_path / "captions.jsonl.gz"
+    packed.write_bytes(gzip.compress(captions_file.read_bytes()))
+    expected = run(captions_file, tmp_path / "out.jsonl", engine="plain")
+    first = run(packed, tmp_path / "first.gz", engine="plain")
+    assert gzip.decompress(first) == expected
+    assert run(packed, tmp_path / "second.gz", engine="plain") == first
+
+
+def test_other_names_of_keys_reach_the_workers(tmp_path):
+    path = tmp_path / "captions.jsonl"
+    path.write_text(caption_lines(3).replace('"source"', '"prompt"').replace('"references"', '"answers"'))
+    content = run(
+        path, tmp_path / "out.jsonl", fields=Fields("id", "prompt", "answers"), engine="plain", workers=2
+    )
+    assert [list(json.loads(line)) for line in content.splitlines()] == [
+        ["id", "prompt", "answers", "pseudo_references", "lattice"]
+    ] * 3
+
+
+def test_progress_goes_up_to_the_end_of_the_file(captions_file, tmp_path):
+    reports: list[Progress] = []
+    job = Job(str(captions_file), str(tmp_path / "out.jsonl"), engine="plain")
+    tally = expand_file(job, on_progress=reports.append)
+    assert [report.examples for report in reports] == [CHUNK, 2 * CHUNK, EXAMPLES]
+    assert [report.position for report in reports] == sorted(report.position for report in reports)
+    assert reports[-1].position == captions_file.stat().st_size
+    assert tally.examples == EXAMPLES
+
+
+def test_the_tally_does_not_depend_on_workers(captions_file, tmp_path):
+    alone, together = (
+        expand_file(Job(str(captions_file), str(tmp_path / "out.jsonl"), engine="plain", workers=workers))
+        for workers in (1, 2)
+    )
+    assert {**together.summary(), "seconds": None} == {**alone.summary(), "seconds": None}
+    assert alone.summary()["seconds"].keys() == {"read", "tokens", "encode", "lattice", "search", "write"}
+
+
+# -- what is wrong ----------------------------------------------------------------------------------------------
+
+LINES = caption_lines(3 * CHUNK).splitlines(keepends=True)
+
+
+def with_lines(changes: dict[int, str]) -> bytes:
+    """The captions with some lines, counted from 1, replaced."""
+    return "".join(changes.get(number, line) for number, line in enumerate(LINES, 1)).encode()
+
+
+FAULTS = {
+    "a broken line in the second chunk": (with_lines({CHUNK + 7: "{\n"}), f":{CHUNK + 7}: broken JSON"),
+    "two broken lines": (with_lines({CHUNK + 7: "{\n", 5: "[]\n"}), ":5: the line holds a list"),
+    "an id of another chunk": (
+        with_lines({2 * CHUNK + 1: LINES[3]}),
+        f':{2 * CHUNK + 1}: the id "example 3" comes twice (first on line 4)',
+    ),
+    "a broken line before the end is missing": (
+        gzip.compress(with_lines({9: "[]\n"}))[:-8],
+        ":9: the line holds a list",
+    ),
+    "a missing end": (gzip.compress(with_lines({}))[:-8], ": the gzip data ends too early"),
+    "a line over the limit": (
+        with_lines({CHUNK + 1: "x" * 2000}),
+        f":{CHUNK + 1}: the line is longer than 1,500",
+    ),
+}
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize(("content", "says"), FAULTS.values(), ids=FAULTS)
+def test_the_first_fault_of_a_file_is_told_whatever_the_number_of_workers(content, says, workers, tmp_path):
+    path = tmp_path / "faulty.jsonl"
+    path.write_bytes(content)
+    job = Job(str(path), str(tmp_path / "out.jsonl"), engine="plain", workers=workers, max_line_bytes=1500)
+    with pytest.raises(InputError) as refused:
+        expand_file(job)
+    assert str(refused.value).startswith(f"{path}{says}")
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_an_example_that_falls_short_is_named_with_its_file_and_line(workers, tmp_path):
+    path = tmp_path / "captions.jsonl"
+    path.write_text('\n{"id": "short", "source": 1, "references": ["a cat"]}\n')
+    settings = ExpandSettings(shortfall="fail")
+    job = Job(str(path), str(tmp_path / "out.jsonl"), settings, engine="plain", workers=workers)
+    with pytest.raises(InputError, match=r'captions.jsonl:2: the example "short" gives 1 references of 20'):
+        expand_file(job)
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_worker_that_dies_ends_the_run_with_an_error(tmp_path):
+    path = tmp_path / "captions.jsonl"
+    path.write_text(caption_lines(10 * CHUNK))
+
+    def kill_all(progress: Progress) -> None:
+        for child in multiprocessing.active_children():
+            child.kill()
+
+    job = Job(str(path), str(tmp_path / "out.jsonl"), engine="plain", workers=2)
+    with pytest.raises(PolyrefError, match=r"a worker process died \(out of memory\?\); use fewer --workers"):
+        expand_file(job, on_progress=kill_all)
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_the_input_is_never_overwritten(captions_file, tmp_path):
+    link = tmp_path / "link.jsonl"
+    link.symlink_to(captions_file)
+    before = captions_file.read_bytes()
+    for output in (captions_file, link):
+        with pytest.raises(OutputError, match="this is the input file; choose another name"):
+            expand_file(Job(str(captions_file), str(output)))
+    assert captions_file.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("job", "says"),
+    [
+        ({"workers": 0}, "workers is 0; give a number from 1 to 1024"),
+        ({"workers": 1025}, "workers is 1025"),
+        ({"max_line_bytes": 0}, "max-line-bytes is 0; give 1 or more"),
+        ({"settings": SOFT}, "soft alignment needs an encoder; give --encoder vectors:FILE"),
+    ],
+)
+def test_a_job_that_makes_no_sense_is_refused(job, says):
+    with pytest.raises(SettingsError, match=says):
+        replace(Job("in.jsonl", "out.jsonl"), **job)
