@@ -64,9 +64,16 @@ def expand(
     settings = settings or ExpandSettings()
     if per_example is not None:
         settings = replace(settings, per_example=per_example)
-    engine = engine or AutoEngine()
-    tally = tally if tally is not None else Tally()
-    waiting = iter(examples)
+    return _expand(iter(examples), settings, encoder, engine or AutoEngine(), Tally() if tally is None else tally)
+
+
+def _expand(
+    waiting: Iterator[Example],
+    settings: ExpandSettings,
+    encoder: Encoder | None,
+    engine: Engine | AutoEngine,
+    tally: Tally,
+) -> Iterator[Example]:
     while chunk := list(islice(waiting, CHUNK)):
         yield from expand_chunk(chunk, settings, encoder, engine, tally)
 
@@ -114,9 +121,9 @@ def expand_example(
     pseudo = tuple(map(PseudoReference, lattice.texts(found), lattice.bleus(found)))
     tally.spend("search", started)
     short = settings.per_example - len(example.references) - len(pseudo)
-    tally.count(example, pseudo, sentences=lattice.count, exact=found.exact, short=short > 0)
     if short > 0:
         pseudo = fill_up(example, pseudo, short, settings)
+    tally.count(example, pseudo, sentences=lattice.count, exact=found.exact, short=short > 0)
     summary = LatticeSummary(lattice.count, lattice.penalty, found.exact)
     return replace(example, pseudo_references=pseudo, lattice=summary)
 

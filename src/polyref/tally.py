@@ -25,6 +25,7 @@ class Tally:
     examples: int = 0
     gold: int = 0
     pseudo: int = 0
+    repeats: int = 0
     short: int = 0
     inexact: int = 0
     bleu: float = 0.0
@@ -37,10 +38,12 @@ class Tally:
     ) -> None:
         self.examples += 1
         self.gold += len(example.references)
-        self.pseudo += len(pseudo)
+        new = [reference.bleu for reference in pseudo if not reference.repeat]
+        self.pseudo += len(new)
+        self.repeats += len(pseudo) - len(new)
         self.short += short
         self.inexact += not exact
-        self.bleu += sum([reference.bleu for reference in pseudo])
+        self.bleu += sum(new)
         self.largest = max(self.largest, sentences)
         self.sentences.append(float(sentences) if sentences < 10**308 else math.inf)
 
@@ -52,6 +55,7 @@ class Tally:
         self.examples += other.examples
         self.gold += other.gold
         self.pseudo += other.pseudo
+        self.repeats += other.repeats
         self.short += other.short
         self.inexact += other.inexact
         self.bleu += other.bleu
@@ -66,7 +70,7 @@ class Tally:
         return {
             "examples": self.examples,
             "references_before": self.gold,
-            "references_after": self.gold + self.pseudo,
+            "references_after": self.gold + self.pseudo + self.repeats,
             "fell_short": self.short,
             "not_exact": self.inexact,
             "sentences_median": _shown(middle),

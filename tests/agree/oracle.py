@@ -31,9 +31,7 @@ def hard_similarity(left: Sequence[str], right: Sequence[str]) -> Matrix:
     return [[ONE if u == v else 0 for v in right] for u in left]
 
 
-def align(
-    left: Sequence[str], right: Sequence[str], similarity: Matrix, penalty: int
-) -> tuple[int, list[Link]]:
+def align(left: Sequence[str], right: Sequence[str], similarity: Matrix, penalty: int) -> tuple[int, list[Link]]:
     """The best score of equation 3, and the links that earn it, from left to right."""
     best = [[0] * (len(right) + 1) for _ in range(len(left) + 1)]
     for u in range(1, len(left) + 1):
@@ -292,9 +290,7 @@ def exact_key(sentence: Sequence[str], references: Sequence[Sequence[str]]) -> E
     return ExactKey(rank, len(leading), math.prod(leading, start=Fraction(1)), exponent)
 
 
-def top_scores(
-    references: Sequence[Sequence[str]], lattice: NaiveLattice, k: int
-) -> list[tuple[float, Sentence]]:
+def top_scores(references: Sequence[Sequence[str]], lattice: NaiveLattice, k: int) -> list[tuple[float, Sentence]]:
     """The best k new sentences that score more than 0, best first."""
     new = sentences(lattice) - {tuple(reference) for reference in references}
     keys = {sentence: exact_key(sentence, references) for sentence in new}

@@ -38,7 +38,7 @@ def test_soft_alignment_shows_its_penalty() -> None:
         (AlignSettings, {"penalty": 1.5}, "the penalty is 1.5; give a number from 0 to 1"),
         (AdaptivePenalty, {"start": -0.1}, "the start is -0.1"),
         (AdaptivePenalty, {"start": 0.2, "floor": 0.3}, "the floor 0.3 lies above the start 0.2; swap them"),
-        (AdaptivePenalty, {"step": 0.00001}, "the step is 1e-05; give at least 0.0001"),
+        (AdaptivePenalty, {"step": 0.00001}, "the step is 1e-05; give a number from 0.0001 to 1"),
         (AdaptivePenalty, {"at_least": 0}, "at-least is 0; give 1 or more"),
     ],
 )

@@ -159,7 +159,7 @@ def soft(tmp_path: Path) -> list[str]:
         (["--similarity", "cosine", "--penalty", "adaptive", "--at-least", "2"], 0.9, "2"),
         (["--similarity", "cosine", "--penalty", "adaptive", "--at-least", "4"], 0.85, "4"),
         (["--preset", "paper", "--penalty", "adaptive", "--at-least", "4", "--step", "0.2"], 0.7, "4"),
-        (["--similarity", "cosine", "--penalty", "adaptive", "--floor", "0.88"], 0.9, "2"),
+        (["--similarity", "cosine", "--penalty", "adaptive", "--floor", "0.88"], 0.88, "2"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else str(value),
 )
@@ -200,9 +200,7 @@ def test_the_version_is_shown(run):
 def test_progress_is_shown_on_a_terminal_only(captions_file):
     ours, theirs = pty.openpty()
     output = captions_file.with_name("out.jsonl")
-    done = subprocess.run(
-        command("expand", captions_file, "-o", output), stdout=subprocess.PIPE, stderr=theirs
-    )
+    done = subprocess.run(command("expand", captions_file, "-o", output), stdout=subprocess.PIPE, stderr=theirs)
     os.close(theirs)
     shown = os.read(ours, 100_000)
     os.close(ours)

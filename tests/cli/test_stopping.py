@@ -85,9 +85,7 @@ def test_a_reader_that_goes_away_ends_the_run_quietly(options, lines, start: Sta
 
 
 @pytest.mark.parametrize("options", [["expand"], ["lattice"]], ids=["expand", "lattice"])
-def test_a_reader_that_goes_away_before_a_short_result_is_no_fault_either(
-    options, start: Start, captions_file
-):
+def test_a_reader_that_goes_away_before_a_short_result_is_no_fault_either(options, start: Start, captions_file):
     process = start(*options, captions_file)
     process.stdout.close()
     assert process.wait(LONGEST_WAIT) == 0

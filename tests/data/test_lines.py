@@ -11,9 +11,7 @@ from malformed import BYTE_ORDER_MARK
 from polyref.data import read_lines
 
 
-def lines_of(
-    folder: Path, content: bytes, name: str = "lines.jsonl", **settings: int
-) -> list[tuple[int, bytes]]:
+def lines_of(folder: Path, content: bytes, name: str = "lines.jsonl", **settings: int) -> list[tuple[int, bytes]]:
     path = folder / name
     path.write_bytes(content)
     return [(line.number, line.content) for line in read_lines(str(path), **settings)]

@@ -101,9 +101,7 @@ def test_a_replaced_file_keeps_its_permissions(tmp_path: Path):
 
 
 def test_a_missing_folder_is_refused(tmp_path: Path):
-    with pytest.raises(
-        OutputError, match=r"nowhere/out\.jsonl: cannot be written \(No such file or directory\)"
-    ):
+    with pytest.raises(OutputError, match=r"nowhere/out\.jsonl: cannot be written \(No such file or directory\)"):
         write(tmp_path / "nowhere" / "out.jsonl")
 
 

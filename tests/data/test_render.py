@@ -25,9 +25,7 @@ RECORDS = {
     "brackets in texts": '{"source": "}", "references": ["a } ] {"], "x": "\\"lattice\\": {"}',
     "the result's names inside": '{"source": {"lattice": 1}, "references": ["lattice"], "x": ["pseudo_references"]}',
 }
-PSEUDO = (
-    '"pseudo_references": [{"text": "a “dog”", "bleu": 97.12}, {"text": "a", "bleu": 100.0, "repeat": true}]'
-)
+PSEUDO = '"pseudo_references": [{"text": "a “dog”", "bleu": 97.12}, {"text": "a", "bleu": 100.0, "repeat": true}]'
 LATTICE = '"lattice": {"sentences": "216", "log10_sentences": 2.33, "penalty": 0.6, "exact": true}'
 OLD_PSEUDO = '"pseudo_references":[{"text":"old","bleu":1}]'
 OLD_LATTICE = '"lattice": {"sentences": "5", "penalty": null, "exact": false}'

@@ -40,9 +40,7 @@ def test_words_of_the_same_sentence_do_not_count():
 
 def test_unknown_words_do_not_count():
     with_strangers = [[*sentence, "stranger"] for sentence in WORDS]
-    assert measure_baseline(two_directions(0.0), with_strangers) == measure_baseline(
-        two_directions(0.0), WORDS
-    )
+    assert measure_baseline(two_directions(0.0), with_strangers) == measure_baseline(two_directions(0.0), WORDS)
 
 
 def test_the_baseline_has_four_digits():
@@ -58,9 +56,7 @@ def test_a_table_measures_its_baseline_on_the_text_of_the_package():
 
 
 def test_a_table_that_knows_too_few_words_has_no_baseline():
-    with pytest.raises(
-        SettingsError, match=r"knows too few words of the sample text.*use --similarity cosine"
-    ):
+    with pytest.raises(SettingsError, match=r"knows too few words of the sample text.*use --similarity cosine"):
         _ = table(["zebra"], np.ones((1, 2))).baseline
 
 
@@ -68,9 +64,7 @@ def test_a_table_without_any_contrast_is_refused_where_it_would_be_rescaled():
     words = sorted({word for sentence in unrelated_sentences() for word in sentence})
     encoder = table(words, np.ones((len(words), 3)))
     with pytest.raises(SettingsError, match="baseline"):
-        Lattice.from_references(
-            ["a cat", "the cat"], align=AlignSettings("soft"), encoder=encoder, engine="plain"
-        )
+        Lattice.from_references(["a cat", "the cat"], align=AlignSettings("soft"), encoder=encoder, engine="plain")
 
 
 def test_the_sample_text_has_many_sentences_of_several_words():

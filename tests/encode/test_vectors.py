@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import numpy as np
+import psutil
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,10 +18,7 @@ TABLE = WordVectors(WORDS, VECTORS)
 
 
 def as_text(words: list[str] = WORDS, scale: float = 1.0) -> str:
-    rows = [
-        " ".join([word, *map(repr, map(float, row * scale))])
-        for word, row in zip(words, VECTORS, strict=False)
-    ]
+    rows = [" ".join([word, *map(repr, map(float, row * scale))]) for word, row in zip(words, VECTORS, strict=False)]
     return "".join(row + "\n" for row in rows)
 
 
@@ -42,9 +40,7 @@ def test_each_word_has_a_unit_vector_in_float16():
     [encoding] = TABLE.encode([["cat", "dog", "cat"]])
     assert encoding.vectors.dtype == np.float16
     assert encoding.known.tolist() == [True, True, True]
-    assert (
-        encoding.vectors.tolist() == np.array([[0.6, 0.8, 0], [0, 1, 0], [0.6, 0.8, 0]], np.float16).tolist()
-    )
+    assert encoding.vectors.tolist() == np.array([[0.6, 0.8, 0], [0, 1, 0], [0.6, 0.8, 0]], np.float16).tolist()
 
 
 def test_an_unknown_word_is_not_known_and_has_no_direction():
@@ -53,9 +49,7 @@ def test_an_unknown_word_is_not_known_and_has_no_direction():
     assert encoding.vectors[1].tolist() == [0, 0, 0]
 
 
-@pytest.mark.parametrize(
-    ("word", "same_as"), [("DOG", "dog"), ("Cat", "cat"), ("The", "The"), ("THE", "the")]
-)
+@pytest.mark.parametrize(("word", "same_as"), [("DOG", "dog"), ("Cat", "cat"), ("The", "The"), ("THE", "the")])
 def test_a_word_that_the_table_lacks_is_looked_up_in_lower_case(word, same_as):
     assert vector_bytes(TABLE, [word]) == vector_bytes(TABLE, [same_as])
     assert vector_bytes(TABLE, ["the"]) != vector_bytes(TABLE, ["The"])
@@ -157,6 +151,7 @@ def test_a_malformed_table_is_refused_with_its_name_and_line(case: Malformed, tm
     assert (refused.value.file, refused.value.line) == (path, case.line)
     assert case.says in str(refused.value)
     assert refused.value.cure
+    assert path not in [opened.path for opened in psutil.Process().open_files()]
 
 
 def test_words_and_vectors_must_be_as_many():

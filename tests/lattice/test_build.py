@@ -28,9 +28,7 @@ def test_a_link_merges_the_states_before_and_behind_it(engine: Engine, lattice_o
     assert texts(lattice) == {"x a y", "x a v", "u a y", "u a v"}
 
 
-def test_a_merge_that_closes_a_cycle_is_not_made_but_the_other_is(
-    engine: Engine, lattice_of: MakeLattice
-) -> None:
+def test_a_merge_that_closes_a_cycle_is_not_made_but_the_other_is(engine: Engine, lattice_of: MakeLattice) -> None:
     # The start, before the first "a", leads to the state before the other "a": only those behind it are merged.
     lattice = lattice_of(engine, ["a b", "c a"])
     assert texts(lattice) == {"a b", "a", "c a", "c a b"}
@@ -42,9 +40,7 @@ def test_equal_words_between_the_same_states_are_one_arc(engine: Engine, lattice
     assert {arc[2:] for arc in lattice.arcs[1:]} == {("b", (0, 2)), ("c", (1,))}
 
 
-def test_linked_words_that_differ_are_two_arcs_between_the_same_states(
-    engine: Engine, lattice_of: MakeLattice
-) -> None:
+def test_linked_words_that_differ_are_two_arcs_between_the_same_states(engine: Engine, lattice_of: MakeLattice) -> None:
     similarity = np.zeros((4, 4), np.int32)
     similarity[1, 3] = UNIT
     lattice = lattice_of(engine, ["the cat", "a dog"], similarity)
@@ -64,9 +60,7 @@ def test_links_are_merged_from_left_to_right(engine: Engine, lattice_of: MakeLat
     assert texts(lattice) == {"d a c", "d c", "b a", "d a", "b c", "b a c"}
 
 
-def test_references_of_hundreds_of_words_merge_as_short_ones_do(
-    engine: Engine, lattice_of: MakeLattice
-) -> None:
+def test_references_of_hundreds_of_words_merge_as_short_ones_do(engine: Engine, lattice_of: MakeLattice) -> None:
     """Sets of states take several machine words here."""
     left = " ".join(f"w{n} l{n}" for n in range(150))
     right = " ".join(f"w{n} r{n}" for n in range(150))

@@ -44,9 +44,7 @@ def brute_force(similarity: list[list[int]], penalty: int) -> tuple[int, Links]:
 
 
 @given(matrices(), penalties)
-def test_alignment_is_what_brute_force_finds(
-    aligned: Align, similarity: list[list[int]], penalty: int
-) -> None:
+def test_alignment_is_what_brute_force_finds(aligned: Align, similarity: list[list[int]], penalty: int) -> None:
     assert aligned(similarity, penalty) == brute_force(similarity, penalty)
 
 

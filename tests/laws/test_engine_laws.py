@@ -63,9 +63,7 @@ def test_comparisons_are_the_same(
     from polyref.lattice import ranking_kernels
 
     scale = BleuScale(gold, order)
-    product, other_product = (
-        data.draw(st.integers(1, totals_product(number, order))) for number in (length, other)
-    )
+    product, other_product = (data.draw(st.integers(1, totals_product(number, order))) for number in (length, other))
     table = ranking_kernels.length_table(np.cumsum([0, *gold]), 40)
     undecided = np.zeros(1, np.bool_)
     compared = ranking_kernels.compare_scores(table, order, length, product, other, other_product, undecided)

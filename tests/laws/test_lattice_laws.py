@@ -48,9 +48,7 @@ def test_arcs_go_upwards_from_state_0(engine: Engine, lattice_of: MakeLattice, c
 
 
 @given(cases())
-def test_an_arc_stands_in_exactly_the_references_it_names(
-    engine: Engine, lattice_of: MakeLattice, case: Case
-) -> None:
+def test_an_arc_stands_in_exactly_the_references_it_names(engine: Engine, lattice_of: MakeLattice, case: Case) -> None:
     lattice = lattice_of(engine, *case)
     assert len({arc[:3] for arc in lattice.arcs}) == len(lattice.arcs)
     said = sorted((gold, arc.word) for arc in lattice.arcs for gold in arc.references)
@@ -59,9 +57,7 @@ def test_an_arc_stands_in_exactly_the_references_it_names(
 
 
 @given(cases())
-def test_count_is_the_number_of_distinct_sentences(
-    engine: Engine, lattice_of: MakeLattice, case: Case
-) -> None:
+def test_count_is_the_number_of_distinct_sentences(engine: Engine, lattice_of: MakeLattice, case: Case) -> None:
     lattice = lattice_of(engine, *case)
     assume(lattice.count <= LISTED)
     sentences = [sentence.words for sentence in lattice.sentences()]
@@ -88,9 +84,7 @@ def test_samples_are_uniform_over_sentences(engine: Engine, lattice_of: MakeLatt
 
 
 @given(references())
-def test_pieces_are_what_the_links_leave_unjoined(
-    engine: Engine, lattice_of: MakeLattice, gold: list[str]
-) -> None:
+def test_pieces_are_what_the_links_leave_unjoined(engine: Engine, lattice_of: MakeLattice, gold: list[str]) -> None:
     distinct = list(dict.fromkeys(gold))
     linked = [
         (left, right)
@@ -101,17 +95,13 @@ def test_pieces_are_what_the_links_leave_unjoined(
 
 
 @given(cases())
-def test_the_papers_order_never_leaves_fewer_pieces(
-    engine: Engine, lattice_of: MakeLattice, case: Case
-) -> None:
+def test_the_papers_order_never_leaves_fewer_pieces(engine: Engine, lattice_of: MakeLattice, case: Case) -> None:
     tree, paper = (lattice_of(engine, *case[:3], merge_order=order) for order in ("tree", "paper"))
     assert tree.pieces <= paper.pieces <= len(set(case.references))
 
 
 @given(references())
-def test_a_reference_said_twice_changes_no_sentence(
-    engine: Engine, lattice_of: MakeLattice, gold: list[str]
-) -> None:
+def test_a_reference_said_twice_changes_no_sentence(engine: Engine, lattice_of: MakeLattice, gold: list[str]) -> None:
     once, twice = lattice_of(engine, gold), lattice_of(engine, [*gold, gold[0]])
     assert [arc[:3] for arc in once.arcs] == [arc[:3] for arc in twice.arcs]
     assert (once.count, once.pieces, once.finals) == (twice.count, twice.pieces, twice.finals)
@@ -128,9 +118,7 @@ def test_every_origin_of_a_word_says_that_word(engine: Engine, lattice_of: MakeL
 
 
 @given(cases())
-def test_a_gold_reference_is_an_origin_of_all_its_words(
-    engine: Engine, lattice_of: MakeLattice, case: Case
-) -> None:
+def test_a_gold_reference_is_an_origin_of_all_its_words(engine: Engine, lattice_of: MakeLattice, case: Case) -> None:
     lattice = lattice_of(engine, *case)
     for gold, reference in enumerate(case.references):
         assert all(gold in origins for origins in lattice.origins(reference.split()))

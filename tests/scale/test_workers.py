@@ -111,9 +111,7 @@ def test_gzip_in_and_out_holds_the_same(captions_file, tmp_path):
 def test_other_names_of_keys_reach_the_workers(tmp_path):
     path = tmp_path / "captions.jsonl"
     path.write_text(caption_lines(3).replace('"source"', '"prompt"').replace('"references"', '"answers"'))
-    content = run(
-        path, tmp_path / "out.jsonl", fields=Fields("id", "prompt", "answers"), engine="plain", workers=2
-    )
+    content = run(path, tmp_path / "out.jsonl", fields=Fields("id", "prompt", "answers"), engine="plain", workers=2)
     assert [list(json.loads(line)) for line in content.splitlines()] == [
         ["id", "prompt", "answers", "pseudo_references", "lattice"]
     ] * 3
@@ -219,7 +217,6 @@ def test_the_input_is_never_overwritten(captions_file, tmp_path):
     [
         ({"workers": 0}, "workers is 0; give a number from 1 to 1024"),
         ({"workers": 1025}, "workers is 1025"),
-        ({"max_line_bytes": 0}, "max-line-bytes is 0; give 1 or more"),
         ({"settings": SOFT}, "soft alignment needs an encoder; give --encoder vectors:FILE"),
     ],
 )

@@ -29,13 +29,15 @@ class AdaptivePenalty:
         _check_penalty(self.floor, "floor")
         if self.floor > self.start:
             raise SettingsError(f"the floor {self.floor} lies above the start {self.start}; swap them")
-        if whole_units(self.step) < 1:
-            raise SettingsError(f"the step is {self.step}; give at least 0.0001")
+        if not 0.0001 <= self.step <= 1:
+            raise SettingsError(f"the step is {self.step}; give a number from 0.0001 to 1")
         if self.at_least < 1:
             raise SettingsError(f"at-least is {self.at_least}; give 1 or more")
 
     def levels(self) -> list[int]:
-        return list(range(whole_units(self.start), whole_units(self.floor) - 1, -whole_units(self.step)))
+        """The penalties in units of 1e-4, highest first; the floor is the last one, whatever the steps."""
+        floor = whole_units(self.floor)
+        return [*range(whole_units(self.start), floor, -whole_units(self.step)), floor]
 
 
 @dataclass(frozen=True, slots=True)

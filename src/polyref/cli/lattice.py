@@ -13,7 +13,7 @@ import typer
 from polyref.cli import options as o
 from polyref.data import MAX_LINE_BYTES, Fields, read
 from polyref.data.jsonl import decimal_text
-from polyref.data.lines import read_lines
+from polyref.data.lines import display_name, read_lines
 from polyref.encode import open_encoder
 from polyref.errors import InputError, SettingsError
 from polyref.lattice import NODE_BUDGET, Lattice, SearchSettings
@@ -74,7 +74,10 @@ def lattice(
             continue
         found = True
         texts = [reference.text for reference in example.references]
-        merged = Lattice.from_references(texts, align=settings, text=text, encoder=opened, engine=engine)
+        try:
+            merged = Lattice.from_references(texts, align=settings, text=text, encoder=opened, engine=engine)
+        except InputError as error:
+            raise InputError(error.problem, error.cure, file=display_name(file), line=example.line) from None
         report: dict[str, Any] = {
             "id": example.id,
             "states": merged.states,
@@ -96,12 +99,12 @@ def lattice(
             ]
         sys.stdout.write(json.dumps(report, ensure_ascii=False) + "\n" if as_json else _for_a_person(report, example))
     if not found:
-        raise InputError(f'there is no example with the id "{id}"', "check the id", file=file)
+        raise InputError(f'there is no example with the id "{id}"', "check the id", file=display_name(file))
 
 
 def _sentences(path: str) -> list[str]:
     lines = []
-    for line in read_lines(path):
+    for line in read_lines(path, holds="one sentence a line"):
         try:
             lines.append(line.content.decode("utf-8"))
         except UnicodeDecodeError:

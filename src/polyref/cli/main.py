@@ -6,11 +6,14 @@ Not:  what the verbs do (their own files).
 
 from __future__ import annotations
 
+import io
 import os
 import signal
 import sys
+from collections.abc import Callable
+from functools import wraps
 from types import FrameType
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import typer
 
@@ -28,9 +31,24 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command()(expand)
-app.command()(lattice)
-app.command()(demo)
+
+
+def _quiet(verb: Callable[..., None]) -> Callable[..., None]:
+    """A reader of our output that goes away, as `| head` does, ends the run without a fault."""
+
+    @wraps(verb)
+    def run(*arguments: Any, **options: Any) -> None:
+        try:
+            verb(*arguments, **options)
+            sys.stdout.flush()
+        except BrokenPipeError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+    return run
+
+
+for verb in (expand, lattice, demo):
+    app.command()(_quiet(verb))
 
 
 def _show_version(wanted: bool) -> None:
@@ -54,14 +72,13 @@ def _stop(number: int, frame: FrameType | None) -> NoReturn:
 def main() -> None:
     """The command `polyref`."""
     signal.signal(signal.SIGTERM, _stop)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
     try:
         app(standalone_mode=True)
     except PolyrefError as error:
         _fail(str(error), 2)
-    except BrokenPipeError:
-        # The reader of our output has gone, as `| head` does; that is no fault.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise SystemExit(0) from None
     except KeyboardInterrupt:
         _fail("stopped", 130)
     except MemoryError:

@@ -56,7 +56,10 @@ def read(
     """
     if limit is not None and limit < 1:
         raise SettingsError(f"limit is {limit}; give 1 or more")
-    fields = fields or Fields()
+    return _read(path, fields or Fields(), limit, require_source, max_line_bytes)
+
+
+def _read(path: str, fields: Fields, limit: int | None, require_source: bool, max_line_bytes: int) -> Iterator[Example]:
     seen = SeenIds(path, fields, max_line_bytes)
     for line in read_lines(path, max_line_bytes=max_line_bytes):
         example = parse(line, path, fields, require_source=require_source)
@@ -123,8 +126,9 @@ def _id(value: Any, number: int, fields: Fields) -> str:
     if value is None:
         return str(number)
     if isinstance(value, bool) or not isinstance(value, str | int):
-        raise _WrongError(f'"{fields.id}" is {_kind(value)}', "give a text or a whole number, or leave it out")
-    return str(value)
+        kind = f"the number {value}" if isinstance(value, float) else _kind(value)
+        raise _WrongError(f'"{fields.id}" is {kind}', "give a text or a whole number, or leave it out")
+    return _whole_characters(str(value), f'"{fields.id}"')
 
 
 def _reference(item: Any, position: int) -> Reference:
@@ -137,9 +141,17 @@ def _reference(item: Any, position: int) -> Reference:
     text = _text(item, f"reference {position}", "give a text")
     if isinstance(weight, bool) or not isinstance(weight, int | float):
         raise _WrongError(f"the weight of reference {position} is {_kind(weight)}", "give a number above 0")
-    if not 0 < weight < math.inf:
-        raise _WrongError(f"the weight of reference {position} is {weight}", "give a number above 0")
-    return Reference(text, float(weight))
+    number = _float(weight)
+    if not 0 < number < math.inf:
+        raise _WrongError(f"the weight of reference {position} is {number}", "give a number above 0")
+    return Reference(text, number)
+
+
+def _float(number: int | float) -> float:
+    try:
+        return float(number)
+    except OverflowError:  # a whole number of more than 308 digits
+        return math.inf if number > 0 else -math.inf
 
 
 def _text(item: Any, what: str, cure: str) -> str:
@@ -147,11 +159,15 @@ def _text(item: Any, what: str, cure: str) -> str:
         raise _WrongError(f"{what} is {_kind(item)}", cure)
     if not item or item.isspace():
         raise _WrongError(f"{what} is blank", "give a text, or take it out")
+    return _whole_characters(item, what)
+
+
+def _whole_characters(text: str, what: str) -> str:
     try:
-        item.encode("utf-8")
+        text.encode("utf-8")
     except UnicodeEncodeError:
         raise _WrongError(f"{what} holds half a surrogate pair", "repair the \\u escapes") from None
-    return item
+    return text
 
 
 def _pseudo_references(value: Any) -> tuple[PseudoReference, ...]:
@@ -167,6 +183,8 @@ def _pseudo_references(value: Any) -> tuple[PseudoReference, ...]:
         bleu = item.get("bleu")
         if isinstance(bleu, bool) or not isinstance(bleu, int | float):
             raise _WrongError(f'the "bleu" of pseudo-reference {position} is {_kind(bleu)}', cure)
+        if not 0 <= bleu <= 100:
+            raise _WrongError(f'the "bleu" of pseudo-reference {position} is not between 0 and 100', cure)
         text = _text(item.get("text"), f"the text of pseudo-reference {position}", cure)
         found.append(PseudoReference(text, float(bleu), repeat=item.get("repeat") is True))
     return tuple(found)
@@ -225,17 +243,19 @@ def without_result(record: str) -> str:
     """The record's text without the keys that `render` adds; to the letter, if it has none of them."""
     if f'"{PSEUDO_REFERENCES}"' not in record and f'"{LATTICE}"' not in record and "\\u" not in record:
         return record
-    members, result_seen = [], False
-    for key, text in _members(record):
-        if key in (PSEUDO_REFERENCES, LATTICE):
-            result_seen = True
-        else:
-            members.append(text)
-    return "{" + ", ".join(members) + "}" if result_seen else record
+    members = list(_members(record))
+    opening = record[: members[0][1]] if members else record
+    text, end = "", 0
+    for key, start, stop in members:
+        if key not in (PSEUDO_REFERENCES, LATTICE):
+            # With what stood before it: a comma, and whatever spaces there were.
+            text += (record[end:start] if text else opening) + record[start:stop]
+        end = stop
+    return (text or opening) + record[end:]
 
 
-def _members(record: str) -> Iterator[tuple[str, str]]:
-    """The key, and the text of key and value, of each member of a well-formed JSON object."""
+def _members(record: str) -> Iterator[tuple[str, int, int]]:
+    """The key of each member of a well-formed JSON object, and where key and value begin and end."""
     decode = json.JSONDecoder().raw_decode
     position = record.index("{") + 1
     while True:
@@ -245,7 +265,7 @@ def _members(record: str) -> Iterator[tuple[str, str]]:
         key, position = decode(record, start)
         position = _skip(record, position, ": \t\r\n")
         _, position = decode(record, position)
-        yield key, record[start:position]
+        yield key, start, position
 
 
 def _skip(text: str, position: int, skipped: str) -> int:

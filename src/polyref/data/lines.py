@@ -14,13 +14,23 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO, NamedTuple, cast
+from typing import BinaryIO, NamedTuple, Protocol, cast
 
-from polyref.errors import InputError
+from polyref.errors import InputError, SettingsError
 
 MAX_LINE_BYTES = 64 * 1024 * 1024
 _GZIP_MAGIC = b"\x1f\x8b"
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+class _Peekable(Protocol):
+    """What both a buffered file and a gzip stream offer."""
+
+    def peek(self, size: int, /) -> bytes: ...
+
+    def read(self, size: int, /) -> bytes: ...
+
+    def readline(self, size: int, /) -> bytes: ...
 
 
 class Line(NamedTuple):
@@ -29,8 +39,12 @@ class Line(NamedTuple):
     position: int  # bytes of the file behind us; compressed ones where it is compressed
 
 
-def read_lines(path: str, *, max_line_bytes: int = MAX_LINE_BYTES) -> Iterator[Line]:
-    """The lines that are not blank, without their ends. An empty file is an error."""
+def read_lines(
+    path: str, *, max_line_bytes: int = MAX_LINE_BYTES, holds: str = "one JSON object a line"
+) -> Iterator[Line]:
+    """The lines that are not blank, without their ends. An empty file is an error; `holds` says what to give."""
+    if max_line_bytes < 1:
+        raise SettingsError(f"max-line-bytes is {max_line_bytes}; give 1 or more")
     name = display_name(path)
     number = 0
     found = False
@@ -38,7 +52,10 @@ def read_lines(path: str, *, max_line_bytes: int = MAX_LINE_BYTES) -> Iterator[L
         while True:
             number += 1
             try:
-                content = stream.readline(max_line_bytes + 1)
+                if number == 1 and stream.peek(3)[:3] == _BYTE_ORDER_MARK:
+                    stream.read(3)
+                # The line's end does not count: it has one byte or two, and one byte more tells a longer line.
+                content = stream.readline(max_line_bytes + 3)
             except EOFError:
                 raise InputError(
                     "the gzip data ends too early", "the file is cut off; copy or make it again", file=name
@@ -51,8 +68,6 @@ def read_lines(path: str, *, max_line_bytes: int = MAX_LINE_BYTES) -> Iterator[L
                 raise InputError(f"cannot be read ({error.strerror or error})", file=name) from None
             if not content:
                 break
-            if number == 1:
-                content = content.removeprefix(_BYTE_ORDER_MARK)
             if len(content) > max_line_bytes and len(content.rstrip(b"\r\n")) > max_line_bytes:
                 raise InputError(
                     f"the line is longer than {max_line_bytes:,} bytes",
@@ -65,7 +80,7 @@ def read_lines(path: str, *, max_line_bytes: int = MAX_LINE_BYTES) -> Iterator[L
                 found = True
                 yield Line(number, content, _position(raw))
     if not found:
-        raise InputError("the file is empty", "give one JSON object a line", file=name)
+        raise InputError("the file is empty", f"give {holds}", file=name)
 
 
 def display_name(path: str) -> str:
@@ -73,7 +88,7 @@ def display_name(path: str) -> str:
 
 
 @contextmanager
-def _open(path: str, name: str) -> Iterator[tuple[BinaryIO, BinaryIO]]:
+def _open(path: str, name: str) -> Iterator[tuple[BinaryIO, _Peekable]]:
     """The file's own stream, and the stream of its decompressed bytes."""
     if path == "-":
         raw = cast(BinaryIO, sys.stdin.buffer)
@@ -90,11 +105,11 @@ def _open(path: str, name: str) -> Iterator[tuple[BinaryIO, BinaryIO]]:
         buffered = raw if isinstance(raw, io.BufferedReader) else io.BufferedReader(raw)  # type: ignore[type-var]
         start = buffered.peek(2)[:2]
         if start == _GZIP_MAGIC:
-            yield raw, cast(BinaryIO, gzip.GzipFile(fileobj=buffered))
+            yield raw, cast(_Peekable, gzip.GzipFile(fileobj=buffered))
         elif start and path.endswith(".gz"):
             raise InputError("the name ends in .gz, but this is no gzip data", "rename it, or compress it", file=name)
         else:
-            yield raw, cast(BinaryIO, buffered)
+            yield raw, cast(_Peekable, buffered)
     finally:
         if path != "-":
             raw.close()

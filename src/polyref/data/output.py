@@ -7,6 +7,7 @@ Not:  what is written.
 
 from __future__ import annotations
 
+import errno
 import gzip
 import os
 import stat
@@ -19,6 +20,8 @@ from typing import BinaryIO, cast
 
 from polyref.errors import OutputError
 
+_WRITING_FAILED = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS, errno.EACCES, errno.ENOENT}
+
 
 @contextmanager
 def open_output(path: str) -> Iterator[BinaryIO]:
@@ -27,19 +30,23 @@ def open_output(path: str) -> Iterator[BinaryIO]:
         yield cast(BinaryIO, sys.stdout.buffer)
         sys.stdout.buffer.flush()
         return
-    target = Path(os.path.realpath(path))
+    given = Path(path)
+    opened = False
     try:
-        if target.exists() and not stat.S_ISREG(target.stat().st_mode):
+        if given.exists() and not stat.S_ISREG(given.stat().st_mode):
             # A pipe or a device has no name to be renamed to.
-            if target.is_dir():
+            if given.is_dir():
                 raise OutputError(f"{path}: this is a folder; name a file")
-            with target.open("wb") as direct, _compressed(cast(BinaryIO, direct), path) as stream:
+            with given.open("wb") as direct, _compressed(cast(BinaryIO, direct), path) as stream:
+                opened = True
                 yield stream
             return
-        with _temporary_beside(target) as temporary, _compressed(temporary, path) as stream:
+        with _temporary_beside(Path(os.path.realpath(path))) as temporary, _compressed(temporary, path) as stream:
+            opened = True
             yield stream
     except OSError as error:
-        if isinstance(error, BrokenPipeError):
+        # Once it is open, other things may fail than writing to it.
+        if opened and error.errno not in _WRITING_FAILED:
             raise
         raise OutputError(f"{path}: cannot be written ({error.strerror or error}); choose another place") from None
 

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import stat
 from array import array
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from polyref.data.lines import display_name, read_lines
@@ -72,8 +74,8 @@ class SeenIds:
 
     def _first_line(self, id: str, line: int) -> int | None:
         """The earlier line with this id; None if there is none; 0 if the input cannot be read again."""
-        if self._path == "-":
-            return 0
+        if self._path == "-" or not stat.S_ISREG(Path(self._path).stat().st_mode):
+            return 0  # what came through a pipe is gone, so the fingerprint is believed
         for earlier in read_lines(self._path, max_line_bytes=self._max_line_bytes):
             if earlier.number >= line:
                 break

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import hashlib
 import zipfile
-from collections.abc import Sequence
+import zlib
+from collections.abc import Iterator, Sequence
 from functools import cached_property
+from math import isfinite, nan
 from pathlib import Path
 from typing import Any
 
@@ -33,13 +35,14 @@ class WordVectors:
     def __init__(self, words: Sequence[str], vectors: npt.NDArray[Any], *, name: str = "vectors", hash: str = ""):
         if len(words) != len(vectors):
             raise InputError(f"{len(words)} words, but {len(vectors)} vectors", "give one vector a word", file=name)
+        self._take(words, _in_parts(vectors), name, hash)
+
+    def _take(self, words: Sequence[str], scaled: npt.NDArray[np.float16], name: str, hash: str) -> None:
         self._name = name
         self._hash = hash
         self._row = {str(word): row for row, word in reversed(list(enumerate(words)))}
         # Row -1 is what an unknown word gets.
-        self._vectors = np.concatenate(
-            [_in_parts(vectors), np.zeros((1, vectors.shape[1]), np.float16)], dtype=np.float16
-        )
+        self._vectors = np.concatenate([scaled, np.zeros((1, scaled.shape[1]), np.float16)], dtype=np.float16)
 
     @classmethod
     def load(cls, path: str) -> WordVectors:
@@ -51,10 +54,12 @@ class WordVectors:
                 digest = hashlib.file_digest(stream, "sha256").hexdigest()[:16]
         except OSError as error:
             raise InputError(f"cannot be opened ({error.strerror})", "check the path", file=path) from None
-        words, vectors = _read_npz(path) if start.startswith(b"PK") else _read_text(path)
+        words, scaled = _read_npz(path) if start.startswith(b"PK") else _read_text(path)
         if not len(words):
             raise InputError("the table is empty", "give at least one word", file=path)
-        return cls(words, vectors, name=f"vectors:{path}", hash=digest)
+        table = cls.__new__(cls)
+        table._take(words, scaled, f"vectors:{path}", digest)
+        return table
 
     @property
     def name(self) -> str:
@@ -88,17 +93,21 @@ def _in_parts(vectors: npt.NDArray[Any]) -> npt.NDArray[np.float16]:
     return scaled
 
 
-def _read_npz(path: str) -> tuple[Sequence[str], npt.NDArray[Any]]:
+def _read_npz(path: str) -> tuple[Sequence[str], npt.NDArray[np.float16]]:
     cure = "give arrays `words` (texts) and `vectors` (one row of numbers a word)"
     try:
-        with np.load(path, allow_pickle=False) as arrays:
+        # Opened here: np.load leaves a broken file open.
+        with Path(path).open("rb") as stream, np.load(stream, allow_pickle=False) as arrays:
             names = list(arrays)
             for needed in ("words", "vectors"):
                 if needed not in names:
                     raise InputError(f"there is no array `{needed}` (only: {', '.join(names)})", cure, file=path)
             words, vectors = arrays["words"], arrays["vectors"]
-    except (ValueError, OSError, zipfile.BadZipFile, EOFError) as error:
+    except (ValueError, OSError, zipfile.BadZipFile, EOFError, zlib.error) as error:
         raise InputError(f"cannot be read as npz ({error})", cure, file=path) from None
+    for name, array in (("words", words), ("vectors", vectors)):
+        if not isinstance(array, np.ndarray):
+            raise InputError(f"`{name}` is no array", cure, file=path)
     if words.ndim != 1 or words.dtype.kind != "U":
         raise InputError(f"`words` is an array of {words.dtype}", cure, file=path)
     if vectors.ndim != 2 or vectors.dtype.kind != "f" or not vectors.shape[1]:
@@ -107,34 +116,56 @@ def _read_npz(path: str) -> tuple[Sequence[str], npt.NDArray[Any]]:
         raise InputError(f"{len(words)} words, but {len(vectors)} vectors", cure, file=path)
     if not np.isfinite(vectors).all():
         raise InputError("`vectors` holds numbers that are not finite", "repair the table", file=path)
-    return words.tolist(), vectors
+    return words.tolist(), _in_parts(vectors)
 
 
-def _read_text(path: str) -> tuple[Sequence[str], npt.NDArray[Any]]:
+def _read_text(path: str) -> tuple[Sequence[str], npt.NDArray[np.float16]]:
     """GloVe's text: a word and its numbers a line. The header line of word2vec's text is passed over."""
     words: list[str] = []
-    rows: list[npt.NDArray[Any]] = []
+    parts: list[npt.NDArray[np.float16]] = []
+    rows: list[list[float]] = []
+    for word, numbers in _text_rows(path):
+        words.append(word)
+        rows.append(numbers)
+        if len(rows) == _ROWS_AT_ONCE:
+            parts.append(unit_vectors(np.array(rows)))
+            rows = []
+    if rows:
+        parts.append(unit_vectors(np.array(rows)))
+    return words, np.concatenate(parts) if parts else np.zeros((0, 0), np.float16)
+
+
+def _text_rows(path: str) -> Iterator[tuple[str, list[float]]]:
     size = 0
     with Path(path).open("rb") as stream:
         for number, content in enumerate(stream, 1):
             try:
-                line = content.decode("utf-8").rstrip("\r\n ")
+                fields = content.decode("utf-8").rstrip().split(" ")
             except UnicodeDecodeError:
                 raise InputError("not UTF-8", "save the table as UTF-8", file=path, line=number) from None
-            parts = line.split(" ")
-            if number == 1 and len(parts) == 2 and all(part.isdecimal() for part in parts):
+            if fields == [""] or (number == 1 and len(fields) == 2 and all(field.isdecimal() for field in fields)):
                 continue
-            size = size or len(parts) - 1
+            size = size or _numbers_at_end(fields)
             # The word may hold spaces itself, so the numbers are counted from the end.
-            word, numbers = " ".join(parts[:-size]), parts[-size:]
-            try:
-                row = np.array([float(part) for part in numbers], np.float16)
-            except ValueError:
-                row = np.array([np.nan])
-            if not size or len(numbers) != size or not word or not np.isfinite(row).all():
+            word = " ".join(fields[:-size]) if size else ""
+            numbers = [_number(field) for field in fields[-size:]]
+            if not word or not all(map(isfinite, numbers)):
                 raise InputError(
                     f"not a word and {size or 'its'} numbers", "give GloVe text or npz", file=path, line=number
                 )
-            words.append(word)
-            rows.append(row)
-    return words, np.array(rows)
+            yield word, numbers
+
+
+def _numbers_at_end(fields: Sequence[str]) -> int:
+    """How many numbers stand behind the word, which may be a number itself, or hold spaces."""
+    count = 0
+    while count < len(fields) - 1 and isfinite(_number(fields[-count - 1])):
+        count += 1
+    return count
+
+
+def _number(field: str) -> float:
+    try:
+        return float(field)
+    except ValueError:
+        return nan

@@ -397,6 +397,10 @@ def prepare(
     if encoder is None:
         raise SettingsError("soft alignment needs an encoder; give vectors:FILE, or align hard")
     baseline = encoder.baseline if align.similarity == "rescaled" else 0.0
+    if baseline >= 1:
+        raise SettingsError(
+            f"{encoder.name} takes all words for the same: its baseline is {baseline}; use --similarity cosine"
+        )
     return baseline, encoder.encode([reference.words for reference in tokens])
 
 

@@ -46,8 +46,6 @@ class Job:
     def __post_init__(self) -> None:
         if not 1 <= self.workers <= 1024:
             raise SettingsError(f"workers is {self.workers}; give a number from 1 to 1024")
-        if self.max_line_bytes < 1:
-            raise SettingsError(f"max-line-bytes is {self.max_line_bytes}; give 1 or more")
         if self.settings.align.align == "soft" and self.encoder is None:
             raise SettingsError("soft alignment needs an encoder; give --encoder vectors:FILE")
 
