@@ -15,8 +15,8 @@ def test_adaptive_penalty_steps_down_to_its_floor() -> None:
     assert settings.at_least == 100
 
 
-def test_a_step_that_misses_the_floor_stays_above_it() -> None:
-    assert AdaptivePenalty(start=0.5, step=0.2, floor=0.2).levels() == [5_000, 3_000]
+def test_the_floor_is_tried_last_even_where_the_steps_miss_it() -> None:
+    assert AdaptivePenalty(start=0.5, step=0.2, floor=0.2).levels() == [5_000, 3_000, 2_000]
 
 
 def test_hard_alignment_does_not_depend_on_the_penalty() -> None:

@@ -11,7 +11,7 @@ from generated import Case, cases, references
 from hypothesis import assume, given
 from scipy.stats import chisquare
 
-from polyref.lattice import Engine, Lattice
+from polyref.lattice import Arc, Engine, Lattice
 
 MakeLattice = Callable[..., Lattice]
 
@@ -31,6 +31,16 @@ def connected(edges: list[tuple[int, int]], size: int) -> int:
         touched = [piece for piece in pieces if piece & {left, right}]
         pieces = [piece for piece in pieces if piece not in touched] + [set().union(*touched)]
     return len(pieces)
+
+
+def paths_of(lattice: Lattice, words: tuple[str, ...]) -> list[list[Arc]]:
+    """All paths from the start to an end that spell a sentence."""
+    paths: list[list[Arc]] = [[]]
+    for word in words:
+        ends = [(path, path[-1].target if path else 0) for path in paths]
+        steps = [arc for arc in lattice.arcs if arc.word == word]
+        paths = [[*path, arc] for path, end in ends for arc in steps if arc.source == end]
+    return [path for path in paths if path[-1].target in lattice.finals]
 
 
 @given(cases())
@@ -115,6 +125,17 @@ def test_every_origin_of_a_word_says_that_word(engine: Engine, lattice_of: MakeL
         for word, origins in zip(sentence.words, sentence.origins, strict=True):
             assert origins
             assert all(word in case.references[gold].split() for gold in origins)
+
+
+@given(cases())
+def test_origins_are_the_references_on_the_paths_of_the_sentence(
+    engine: Engine, lattice_of: MakeLattice, case: Case
+) -> None:
+    lattice = lattice_of(engine, *case)
+    for sentence in [*lattice.best(5), *lattice.sample(5, seed=3)]:
+        columns = zip(*paths_of(lattice, sentence.words), strict=True)
+        said = [sorted({gold for arc in column for gold in arc.references}) for column in columns]
+        assert [list(origins) for origins in sentence.origins] == said
 
 
 @given(cases())
