@@ -83,4 +83,6 @@ class Tally:
 def _shown(number: float) -> str:
     if math.isinf(number):
         return "over 1e308"
+    if number >= 2**53:  # more digits than a float holds
+        return f"{number:.2e}"
     return f"{int(number)}" if number == int(number) else f"{number}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -80,17 +81,21 @@ def expand(
         workers=workers,
         max_line_bytes=max_line_bytes,
     )
+    to_standard_output = _is_standard_output(output)
     with _progress(file) as on_progress:
-        tally = expand_file(job, on_progress=on_progress, before_compiling=_say_compiling)
+        tally = expand_file(job, on_progress=on_progress, before_compiling=o.say_compiling)
     summary = tally.summary()
     # The summary goes where the examples do not.
-    stream = sys.stderr if output == "-" else sys.stdout
+    stream = sys.stderr if to_standard_output else sys.stdout
     stream.write(json.dumps(summary) + "\n" if as_json else _for_a_person(summary))
 
 
-def _say_compiling() -> None:
-    sys.stderr.write("polyref: compiling the kernels, once on this machine (about a minute)\n")
-    sys.stderr.flush()
+def _is_standard_output(path: str) -> bool:
+    """Whether a path names what standard output goes to, as /dev/stdout does."""
+    try:
+        return path == "-" or os.path.samestat(Path(path).stat(), os.fstat(1))
+    except (OSError, ValueError):
+        return False
 
 
 @contextmanager

@@ -16,11 +16,13 @@ from polyref.data.jsonl import decimal_text
 from polyref.data.lines import display_name, read_lines
 from polyref.encode import open_encoder
 from polyref.errors import InputError, SettingsError
-from polyref.lattice import NODE_BUDGET, Lattice, SearchSettings
+from polyref.lattice import NODE_BUDGET, Lattice, SearchSettings, engine_named
 from polyref.text import TextSettings
 
 if TYPE_CHECKING:
     from polyref.example import Example
+
+MOST_SENTENCES = 10_000  # an example, as expand has it
 
 
 def lattice(
@@ -58,8 +60,8 @@ def lattice(
 ) -> None:
     """Show the lattice of each example: its size, how many sentences it holds, and some of them."""  # fmt: skip
     for name, value in (("best", best), ("list", listed), ("sample", sample)):
-        if value < 0:
-            raise SettingsError(f"--{name} is {value}; give 0 or more")
+        if not 0 <= value <= MOST_SENTENCES:
+            raise SettingsError(f"--{name} is {value}; give a number from 0 to {MOST_SENTENCES:,}")
     adaptive = {"start": start, "step": step, "floor": floor, "at_least": at_least}
     settings = o.align_settings(align, similarity, penalty, adaptive, merge_order, preset)
     search = SearchSettings(seed, min_bleu, node_budget)
@@ -68,6 +70,7 @@ def lattice(
     scored = None if score is None else _sentences(score)
     fields = Fields(id_field, source_field, references_field)
     examples = read(file, fields, require_source=False, max_line_bytes=max_line_bytes)
+    chosen = engine_named(engine, o.say_compiling)
     found = False
     for example in examples:
         if id is not None and example.id != id:
@@ -75,7 +78,7 @@ def lattice(
         found = True
         texts = [reference.text for reference in example.references]
         try:
-            merged = Lattice.from_references(texts, align=settings, text=text, encoder=opened, engine=engine)
+            merged = Lattice.from_references(texts, align=settings, text=text, encoder=opened, engine=chosen)
         except InputError as error:
             raise InputError(error.problem, error.cure, file=display_name(file), line=example.line) from None
         report: dict[str, Any] = {
@@ -86,6 +89,7 @@ def lattice(
             "new": decimal_text(merged.new),
             "pieces": merged.pieces,
             "penalty": merged.penalty,
+            "deterministic": merged.deterministic,
         }
         if best:
             report["best"] = [{"text": s.text, "bleu": round(s.bleu, 2)} for s in merged.best(best, search)]

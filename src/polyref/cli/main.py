@@ -12,6 +12,7 @@ import signal
 import sys
 from collections.abc import Callable
 from functools import wraps
+from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn
 
@@ -21,7 +22,7 @@ from polyref import __version__
 from polyref.cli.demo import demo
 from polyref.cli.expand import expand
 from polyref.cli.lattice import lattice
-from polyref.errors import PolyrefError
+from polyref.errors import OutputError, PolyrefError
 
 app = typer.Typer(
     help="Train text generators on all of an example's references, and on pseudo-references read off their lattice.",
@@ -41,8 +42,11 @@ def _quiet(verb: Callable[..., None]) -> Callable[..., None]:
         try:
             verb(*arguments, **options)
             sys.stdout.flush()
-        except BrokenPipeError:
+        except OSError as error:
+            # Whatever is left to be written at the end has nowhere to go.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            if not isinstance(error, BrokenPipeError):
+                raise OutputError(f"standard output: cannot be written ({error.strerror or error})") from None
 
     return run
 
@@ -71,7 +75,11 @@ def _stop(number: int, frame: FrameType | None) -> NoReturn:
 
 def main() -> None:
     """The command `polyref`."""
-    signal.signal(signal.SIGTERM, _stop)
+    for name in ("stdin", "stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by whoever started us, as by 2>&-
+            setattr(sys, name, Path(os.devnull).open("r" if name == "stdin" else "w"))
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _stop)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")

@@ -5,6 +5,7 @@ In:   values from the command line. Out: the rooms' settings. Not: the verbs.
 
 from __future__ import annotations
 
+import sys
 from typing import Annotated, Any, Literal
 
 import typer
@@ -72,6 +73,12 @@ EngineOption = Annotated[
     EngineName, typer.Option("--engine", help="Plain Python or compiled kernels; the results are the same.")
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one machine-readable object.")]
+
+
+def say_compiling() -> None:
+    """Tell a person why nothing happens for a while."""
+    sys.stderr.write("polyref: compiling the kernels, once on this machine (about a minute)\n")
+    sys.stderr.flush()
 
 
 def align_settings(

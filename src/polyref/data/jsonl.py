@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -22,6 +23,8 @@ from polyref.example import Example, LatticeSummary, PseudoReference, Reference
 
 PSEUDO_REFERENCES = "pseudo_references"
 LATTICE = "lattice"
+MAX_NESTING = 200
+_BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{}]')
 _WHOLE_NUMBER = re.compile(r"[1-9][0-9]{0,99999}", re.ASCII)
 
 
@@ -43,7 +46,7 @@ class Fields:
 
 
 def read(
-    path: str,
+    path: str | os.PathLike[str],
     fields: Fields | None = None,
     *,
     limit: int | None = None,
@@ -56,7 +59,7 @@ def read(
     """
     if limit is not None and limit < 1:
         raise SettingsError(f"limit is {limit}; give 1 or more")
-    return _read(path, fields or Fields(), limit, require_source, max_line_bytes)
+    return _read(os.fspath(path), fields or Fields(), limit, require_source, max_line_bytes)
 
 
 def _read(path: str, fields: Fields, limit: int | None, require_source: bool, max_line_bytes: int) -> Iterator[Example]:
@@ -71,6 +74,7 @@ def parse(line: Line, path: str, fields: Fields, *, require_source: bool = True)
     """One line as an Example, or an InputError that names what is wrong with it."""
     try:
         text = line.content.decode("utf-8")
+        _check_nesting(text)
         record = json.loads(text, parse_constant=_no_constant)
         return _example(record, text, line.number, fields, require_source)
     except UnicodeDecodeError as error:
@@ -88,6 +92,17 @@ def parse(line: Line, path: str, fields: Fields, *, require_source: bool = True)
 
 class _WrongError(Exception):
     """Something about one record; its two arguments are the problem and the cure."""
+
+
+def _check_nesting(text: str) -> None:
+    """Refuse what is nested too deeply. (Python's own limit depends on who calls.)"""
+    if text.count("[") + text.count("{") <= MAX_NESTING:
+        return
+    depth = 0
+    for token in _BRACKETS.findall(text):
+        depth += {"[": 1, "{": 1, "]": -1, "}": -1}.get(token, 0)
+        if depth > MAX_NESTING:
+            raise _WrongError(f"the JSON is nested more than {MAX_NESTING} deep", "give a flat record")
 
 
 def _no_constant(name: str) -> NoReturn:
@@ -220,8 +235,9 @@ def render(example: Example, fields: Fields | None = None) -> str:
     """
     fields = fields or Fields()
     found: dict[str, Any] = {}
-    if example.lattice is not None:
+    if example.lattice is not None or example.pseudo_references:
         found[PSEUDO_REFERENCES] = [_pseudo_json(pseudo) for pseudo in example.pseudo_references]
+    if example.lattice is not None:
         found[LATTICE] = {
             "sentences": decimal_text(example.lattice.sentences),
             "log10_sentences": example.lattice.log10_sentences,

@@ -103,7 +103,7 @@ def _read_npz(path: str) -> tuple[Sequence[str], npt.NDArray[np.float16]]:
                 if needed not in names:
                     raise InputError(f"there is no array `{needed}` (only: {', '.join(names)})", cure, file=path)
             words, vectors = arrays["words"], arrays["vectors"]
-    except (ValueError, OSError, zipfile.BadZipFile, EOFError, zlib.error) as error:
+    except (ValueError, OSError, zipfile.BadZipFile, EOFError, zlib.error, RuntimeError) as error:
         raise InputError(f"cannot be read as npz ({error})", cure, file=path) from None
     for name, array in (("words", words), ("vectors", vectors)):
         if not isinstance(array, np.ndarray):

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate, chain, islice
+from itertools import accumulate, chain
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -148,7 +148,7 @@ class CompiledEngine:
 
     def search(self, lattice: Compressed, references: Sequence[Sequence[int]], task: Task) -> Found | None:
         if task.wanted < 1:
-            return Found([], [], [], lattice.deterministic, 0)
+            return Found.of([], exact=lattice.deterministic, nodes=0)
         words, starts, first, rows, final = lattice.arrays
         status, counts, flat, nodes, exact = self._search_kernels.search(
             words,
@@ -161,7 +161,7 @@ class CompiledEngine:
             lattice.count <= LIST_LIMIT,
             task.lowest_order,
             _NO_FLOORS if task.floors is None else np.array(task.floors, np.int64),
-            np.array(task.word_hashes, np.uint64),
+            task.word_hashes,
             np.array([task.node_budget, task.tie_limit]),
             MAX_BOUNDS,
         )
@@ -170,9 +170,7 @@ class CompiledEngine:
         if status == self._search_kernels.UNDECIDED:
             return search(lattice.automaton, references, lattice.count, task)
         lengths, orders, products = counts.T.tolist()
-        following = iter(flat.tolist())
-        arcs = [list(islice(following, length)) for length in lengths]
-        return Found(arcs, orders, products, exact and lattice.deterministic, nodes)
+        return Found(flat.tolist(), lengths, orders, products, exact and lattice.deterministic, nodes)
 
 
 def _as_arrays(references: Sequence[Sequence[int]]) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:

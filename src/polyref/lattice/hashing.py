@@ -11,19 +11,24 @@ import hashlib
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
+import numpy as np
+import numpy.typing as npt
+
 _MASK = (1 << 64) - 1
 _EMPTY = 0x243F6A8885A308D3
 
 
 @lru_cache(maxsize=1 << 16)
-def word_hash(word: str, seed: int) -> int:
-    """The hash of one word."""
+def word_hash(word: str, seed: int) -> bytes:
+    """The hash of one word: eight bytes, the lowest first."""
     key = seed.to_bytes(16, "little", signed=True)
-    return int.from_bytes(hashlib.blake2b(word.encode("utf-8"), digest_size=8, key=key).digest(), "little")
+    return hashlib.blake2b(word.encode("utf-8"), digest_size=8, key=key).digest()
 
 
-def word_hashes(words: Iterable[str], seed: int) -> list[int]:
-    return [word_hash(word, seed) for word in words]
+def word_hashes(words: Iterable[str], seed: int) -> npt.NDArray[np.uint64]:
+    """The hashes of many words, as numbers."""
+    # From a bytearray, because the kernels take only arrays that could be written to.
+    return np.frombuffer(bytearray().join([word_hash(word, seed) for word in words]), "<u8")
 
 
 def mix(state: int, value: int) -> int:

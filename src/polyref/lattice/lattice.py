@@ -8,7 +8,7 @@ Not:  the steps behind it (build.py, determinise.py, search.py), files (data/).
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate, chain
@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from polyref import compiled
 from polyref.align import AlignSettings
 from polyref.encode import Encoder, Encoding
 from polyref.errors import InputError, SettingsError
@@ -24,12 +25,14 @@ from polyref.lattice.determinise import suffix_counts
 from polyref.lattice.engine import AutoEngine, CompiledEngine, Compressed, Engine, EngineName, PlainEngine
 from polyref.lattice.hashing import word_hashes
 from polyref.lattice.search import Found, Task, floors_for
+from polyref.lattice.writing import Writer
 from polyref.score import MAX_ORDER, BleuScale, Matches, NgramTrie
 from polyref.text import TextSettings, Tokens, tokenize
 
 NODE_BUDGET = 10_000_000
 # The references of one example, in all. Memory grows with its square: 400 MB for soft alignment at the limit.
 MAX_WORDS = 10_000
+MAX_REFERENCES = 1000
 _SAMPLED_INSTEAD = 1000  # how many sentences are drawn where a lattice is too large to be searched
 
 
@@ -127,9 +130,10 @@ class Lattice:
         align: AlignSettings | None = None,
         text: TextSettings | None = None,
         encoder: Encoder | None = None,
-        engine: EngineName = "auto",
+        engine: EngineName | Engine | AutoEngine = "auto",
     ) -> Lattice:
         """The lattice of some texts; soft alignment needs an encoder."""
+        chosen = engine_named(engine) if isinstance(engine, str) else engine
         text = text or TextSettings()
         if isinstance(references, str) or not references:
             raise SettingsError("references must be a list of at least one text")
@@ -137,7 +141,7 @@ class Lattice:
         check_words(tokens)
         align = align or AlignSettings()
         baseline, encodings = prepare(align, encoder, tokens)
-        return merge(tokens, encodings, align, text=text, baseline=baseline, engine=engine_named(engine))
+        return merge(tokens, encodings, align, text=text, baseline=baseline, engine=chosen)
 
     # -- what it is -------------------------------------------------------------------------------------------
 
@@ -211,7 +215,7 @@ class Lattice:
         """Sentences drawn uniformly from all, gold ones too, each draw for itself."""
         if size < 0:
             raise SettingsError(f"the sample size is {size}; give 0 or more")
-        generator = random.Random(seed)
+        generator = random.Random(seed % 2**64)  # random takes -5 for 5
         return [self._sentence(self._draw(generator)) for _ in range(size)]
 
     def _draw(self, generator: random.Random) -> list[int]:
@@ -265,6 +269,7 @@ class Lattice:
 
         ranking = Ranking(task.wanted, [len(reference) for reference in self._numbering.references])
         gold = set(self._numbering.references)
+        hashes = task.word_hashes.tolist()
         generator = random.Random(settings.seed)
         for _ in range(_SAMPLED_INSTEAD):
             path = self._draw(generator)
@@ -272,7 +277,7 @@ class Lattice:
             matches = Matches(len(words), self._trie.matches(words))
             enough = task.floors is None or matches.product() >= task.floors[matches.length]
             if words not in gold and matches.order >= task.lowest_order and enough:
-                hashed = sentence_hash(words, task.word_hashes)
+                hashed = sentence_hash(words, hashes)
                 ranking.add(Candidate(tuple(path), matches.order, matches.product(), hashed, words))
         return Found.of(ranking.best, exact=False, nodes=0)
 
@@ -314,15 +319,11 @@ class Lattice:
 
     def bleus(self, found: Found) -> list[float]:
         """The scores of sentences that a search found."""
-        return self._scale.values(list(map(len, found.arcs)), found.orders, found.products)
+        return self._scale.values(found.lengths, found.orders, found.products)
 
     def texts(self, found: Found) -> list[str]:
         """Sentences that a search found, as they are written."""
-        pieces = self._pieces
-        by_arc = [pieces[origin] for origin in self._origins]
-        piece = by_arc.__getitem__
-        # No arc out of the start has a space before it: the start is merged with no other state.
-        return ["".join(map(piece, arcs)) for arcs in found.arcs]
+        return self._writer.texts(self._origins, found.path, found.lengths)
 
     @cached_property
     def _origins(self) -> list[int]:
@@ -332,24 +333,19 @@ class Lattice:
         return list(self._compressed.automaton.origin)
 
     @cached_property
-    def _pieces(self) -> list[str]:
-        """Each word of the distinct references as it is written, with the space before it."""
+    def _writer(self) -> Writer:
         firsts: dict[int, Tokens] = {}
         for tokens, distinct in zip(self.tokens, self._numbering.same, strict=True):
             firsts.setdefault(distinct, tokens)
-        return [
-            " " + surface if spaced else surface
-            for tokens in firsts.values()
-            for surface, spaced in zip(tokens.surfaces, tokens.spaced, strict=True)
-        ]
+        return Writer(list(firsts.values()), self._text)
 
     def _sentence(self, path: Sequence[int]) -> Sentence:
         automaton, vocabulary = self._compressed.automaton, self._numbering.vocabulary
         words = [automaton.word[arc] for arc in path]
-        pieces = [self._pieces[automaton.origin[arc]] for arc in path]
         spelled = tuple([vocabulary[word] for word in words])
-        surfaces = tuple([piece.lstrip() for piece in pieces])
-        return Sentence("".join(pieces), spelled, surfaces, self._bleu(words), self.origins(spelled))
+        surfaces = tuple([self._writer.surfaces[automaton.origin[arc]] for arc in path])
+        (text,) = self._writer.texts(automaton.origin, path, [len(path)])
+        return Sentence(text, spelled, surfaces, self._bleu(words), self.origins(spelled))
 
     def origins(self, words: Sequence[str]) -> tuple[tuple[int, ...], ...]:
         """For each word of a sentence of the lattice, the gold references that say it on a path of the sentence."""
@@ -379,6 +375,8 @@ def check_words(tokens: Sequence[Tokens], line: int | None = None) -> None:
     for position, reference in enumerate(tokens, 1):
         if not len(reference):
             raise InputError(f"reference {position} is blank", "give a text, or take it out", line=line)
+    if len(tokens) > MAX_REFERENCES:
+        raise InputError(f"one example has {len(tokens):,} references", f"give at most {MAX_REFERENCES:,}", line=line)
     total = sum(map(len, tokens))
     if total > MAX_WORDS:
         raise InputError(
@@ -419,8 +417,9 @@ def merge(
     chosen = engine.choose(references) if isinstance(engine, AutoEngine) else engine
     similarity = None
     if encodings is not None:
-        first = {distinct: gold for gold, distinct in reversed(list(enumerate(numbering.same)))}
-        kept = [encodings[first[distinct]] for distinct in range(len(references))]
+        kept = encodings
+        if len(references) < len(encodings):
+            kept = [encodings[numbering.same.index(distinct)] for distinct in range(len(references))]
         similarity = chosen.similarity(
             references,
             np.concatenate([encoding.vectors for encoding in kept]),
@@ -434,14 +433,14 @@ def merge(
     return Lattice(tokens, numbering, compressed, chosen, text=text, penalty=align.shown_penalty(penalty))
 
 
-_automatic = AutoEngine()
-
-
-def engine_named(name: EngineName) -> Engine | AutoEngine:
+def engine_named(name: EngineName, before_compiling: Callable[[], None] = lambda: None) -> Engine | AutoEngine:
+    """The engine of a name. `before_compiling` is called where the kernels were never compiled on this machine."""
     if name == "plain":
         return PlainEngine()
     if name == "compiled":
+        if not compiled.is_cached():
+            before_compiling()
         return CompiledEngine()
     if name == "auto":
-        return _automatic
+        return AutoEngine(before_compiling)
     raise SettingsError(f'unknown engine "{name}"; choose one of auto, plain, compiled')

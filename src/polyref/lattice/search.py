@@ -15,7 +15,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
 from math import prod
+
+import numpy as np
+import numpy.typing as npt
 
 from polyref.lattice.determinise import Automaton
 from polyref.lattice.hashing import mix, sentence_hash
@@ -25,7 +30,7 @@ from polyref.score import MAX_ORDER, BleuScale, Matches, NgramTrie
 from polyref.score.ngrams import ROOT
 from polyref.score.sentence_bleu import totals_product
 
-LIST_LIMIT = 2000  # up to here, listing everything is cheaper than bounds
+LIST_LIMIT = 3000  # up to here, listing everything is cheaper than bounds
 MAX_BOUNDS = 8_000_000  # states times lengths of the table of bounds
 
 
@@ -36,16 +41,20 @@ class Task:
     wanted: int
     lowest_order: int  # 4: only sentences that score above 0; 1: all
     floors: Sequence[int] | None
-    word_hashes: Sequence[int]
+    word_hashes: npt.NDArray[np.uint64]
     node_budget: int
     tie_limit: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Found:
-    """The best sentences, best first: for each, the automaton's arcs that spell it, and the counts behind its score."""
+    """The best sentences, best first: their lengths and the counts behind their scores.
 
-    arcs: list[list[int]]
+    `path` are the automaton's arcs that spell them, all behind each other; `arcs` the same, a list a sentence.
+    """
+
+    path: list[int]
+    lengths: list[int]
     orders: list[int]
     products: list[int]
     exact: bool
@@ -54,12 +63,18 @@ class Found:
     @classmethod
     def of(cls, candidates: Sequence[Candidate], *, exact: bool, nodes: int) -> Found:
         return cls(
-            [list(candidate.arcs) for candidate in candidates],
+            [arc for candidate in candidates for arc in candidate.arcs],
+            [candidate.length for candidate in candidates],
             [candidate.order for candidate in candidates],
             [candidate.product for candidate in candidates],
             exact,
             nodes,
         )
+
+    @cached_property
+    def arcs(self) -> list[list[int]]:
+        following = iter(self.path)
+        return [list(islice(following, length)) for length in self.lengths]
 
 
 class _OverBudgetError(Exception):
@@ -96,6 +111,7 @@ class _Walker:
     def __init__(self, automaton: Automaton, references: Sequence[Sequence[int]], task: Task):
         self.automaton = automaton
         self.task = task
+        self.word_hashes: list[int] = task.word_hashes.tolist()
         self.reference_lengths = [len(reference) for reference in references]
         self.gold = {tuple(reference) for reference in references}
         self.trie = NgramTrie(references)
@@ -139,7 +155,7 @@ class _Walker:
         words = tuple(self.automaton.word[arc] for arc in arcs)
         if words in self.gold:
             return None
-        return Candidate(arcs, order, product, sentence_hash(words, self.task.word_hashes), words)
+        return Candidate(arcs, order, product, sentence_hash(words, self.word_hashes), words)
 
     # -- everything -------------------------------------------------------------------------------------------
 
@@ -354,7 +370,7 @@ class _Walker:
             found.reverse()
             found.sort(key=lambda at: at[0])
         else:
-            words, hashes = self.automaton.word, self.task.word_hashes
+            words, hashes = self.automaton.word, self.word_hashes
             found.sort(key=lambda at: mix(draw, hashes[words[self.product.arc[at[1]]]]), reverse=True)
         return found
 

@@ -95,7 +95,7 @@ def expand_file(
 def _results(job: Job, encoder: Encoder | None, before_compiling: Callable[[], None]) -> Iterator[tuple[_Done, int]]:
     """The chunks' results in order, with the position in the file behind each."""
     chunks = _chunks(job)
-    engine = AutoEngine(before_compiling) if job.engine == "auto" else engine_named(job.engine)
+    engine = engine_named(job.engine, before_compiling)
     if job.workers == 1:
         for chunk in chunks:
             yield _process(chunk, job, encoder, engine), chunk[-1].position

@@ -49,6 +49,12 @@ def totals_product(length: int, order: int) -> int:
     return math.prod(length - n for n in range(min(order, length)))
 
 
+@lru_cache(maxsize=4096)
+def _parts(length: int, closest: int) -> tuple[float, int]:
+    """What the score of a sentence of this length is made of, besides its matches: 100 times its brevity, totals."""
+    return 100.0 * math.exp(min(0.0, 1.0 - closest / length)), totals_product(length, MAX_ORDER)
+
+
 class BleuScale:
     """Scores against references of given lengths. Two sentences are compared within one order.
 
@@ -87,10 +93,7 @@ class BleuScale:
 
     def values(self, lengths: Sequence[int], orders: Sequence[int], products: Sequence[int]) -> list[float]:
         """The scores of many sentences; those of a lower order score 0."""
-        parts = {}
-        for length in set(lengths):
-            brevity = 100.0 * math.exp(min(0.0, 1.0 - self.closest(length) / length))
-            parts[length] = brevity, totals_product(length, MAX_ORDER)
+        parts = {length: _parts(length, self.closest(length)) for length in set(lengths)}
         found = []
         for length, order, product in zip(lengths, orders, products, strict=True):
             brevity, totals = parts[length]
