@@ -127,9 +127,9 @@ _RECORDS = {
     "Infinity": (with_keys('"extra": [Infinity]'), "broken JSON: Infinity is no JSON value"),
     "minus Infinity": (with_keys('"extra": -Infinity'), "broken JSON: -Infinity is no JSON value"),
     "a whole number of 5,000 digits": (with_keys(f'"extra": {"7" * 5000}'), "a number has too many digits"),
-    "deep nesting": (with_keys(f'"extra": {"[" * DEEP}{"]" * DEEP}'), "the JSON is nested too deeply"),
-    "deep nesting of objects": ('{"a": ' * DEEP + "1" + "}" * DEEP, "the JSON is nested too deeply"),
-    "deep nesting that never closes": ("[" * DEEP, "the JSON is nested too deeply"),
+    "deep nesting": (with_keys(f'"extra": {"[" * DEEP}{"]" * DEEP}'), "the JSON is nested more than 200 deep"),
+    "deep nesting of objects": ('{"a": ' * DEEP + "1" + "}" * DEEP, "the JSON is nested more than 200 deep"),
+    "deep nesting that never closes": ("[" * DEEP, "the JSON is nested more than 200 deep"),
     "old pseudo-references that are a text": (
         with_keys('"pseudo_references": "a"'),
         '"pseudo_references" is a text',

@@ -51,7 +51,7 @@ def report(run):
 
 def test_one_object_a_line_tells_the_size_of_each_lattice(report):
     first, second = report(example(CAT, id="cat", source=1) + example(["a b", "a c"]))
-    assert list(first) == ["id", "states", "arcs", "sentences", "new", "pieces", "penalty"]
+    assert list(first) == ["id", "states", "arcs", "sentences", "new", "pieces", "penalty", "deterministic"]
     assert (first["id"], first["sentences"], first["new"], first["pieces"]) == ("cat", "2560", "2555", 1)
     assert second == {
         "id": "2",
@@ -61,6 +61,7 @@ def test_one_object_a_line_tells_the_size_of_each_lattice(report):
         "new": "0",
         "pieces": 1,
         "penalty": None,
+        "deterministic": True,
     }
 
 

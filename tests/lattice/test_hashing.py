@@ -19,8 +19,8 @@ print([sentence.text for sentence in lattice.best(20)], [sentence.text for sente
 
 def test_hashes_never_change() -> None:
     """These numbers decide ties in files that people keep."""
-    assert word_hash("cat", 0) == 4961136902985907950
-    assert word_hash("Café", -1) == 6289243690096446843
+    assert word_hash("cat", 0) == (4961136902985907950).to_bytes(8, "little")
+    assert word_hash("Café", -1) == (6289243690096446843).to_bytes(8, "little")
     assert mix(1, 2) == 12686692678866068389
     assert sentence_hash([0, 1, 0], [11, 22]) == 14523423018146095037
 
@@ -30,7 +30,7 @@ def test_a_seed_gives_other_hashes() -> None:
 
 
 def test_the_order_of_words_counts() -> None:
-    hashes = word_hashes(["a", "b"], seed=0)
+    hashes = word_hashes(["a", "b"], seed=0).tolist()
     assert len({sentence_hash(words, hashes) for words in ([0, 1], [1, 0], [0], [0, 0], [])}) == 5
 
 

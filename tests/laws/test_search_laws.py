@@ -31,7 +31,7 @@ class Everything:
             numbers.setdefault(word, len(numbers))
         gold = [tuple(numbers[word] for word in reference.split()) for reference in references]
         self._trie = NgramTrie(gold)
-        self._hashes = word_hashes(numbers, settings.seed)
+        self._hashes = word_hashes(numbers, settings.seed).tolist()
         self._scales = {order: BleuScale(map(len, gold), order) for order in range(1, MAX_ORDER + 1)}
         listed = [tuple(numbers[word] for word in sentence.words) for sentence in lattice.sentences()]
         admitted = [words for words in listed if words not in gold and self._is_admitted(words, settings)]

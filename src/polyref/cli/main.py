@@ -77,7 +77,7 @@ def main() -> None:
     """The command `polyref`."""
     for name in ("stdin", "stdout", "stderr"):
         if getattr(sys, name) is None:  # closed by whoever started us, as by 2>&-
-            setattr(sys, name, Path(os.devnull).open("r" if name == "stdin" else "w"))
+            setattr(sys, name, Path(os.devnull).open("r" if name == "stdin" else "w"))  # noqa: SIM115
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _stop)
     for stream in (sys.stdout, sys.stderr):

@@ -116,6 +116,7 @@ class CompiledEngine:
         from polyref.lattice import kernels, search_kernels
 
         self._align_kernels = align_kernels
+        self._last: tuple[Any, Any] = (None, None)
         self._kernels = kernels
         self._search_kernels = search_kernels
 
@@ -123,14 +124,14 @@ class CompiledEngine:
         self, references: Sequence[Sequence[int]], vectors: Vectors, known: npt.NDArray[np.bool_], baseline: float
     ) -> Matrix:
         """Only what the alignment reads: words of an earlier reference against those of a later one."""
-        words, starts = _as_arrays(references)
+        words, starts = self._as_arrays(references)
         matrix: Matrix = self._align_kernels.soft_similarity(words, starts, vectors.astype(np.float64), known, baseline)
         return matrix
 
     def compress(
         self, references: Sequence[Sequence[int]], similarity: Matrix | None, penalty: int, merge_order: MergeOrder
     ) -> Compressed:
-        words, starts = _as_arrays(references)
+        words, starts = self._as_arrays(references)
         matrix = _NO_MATRIX if similarity is None else similarity
         after, states, arcs, pieces, first, rows, final, deterministic, count = self._kernels.compress(
             words, starts, matrix, penalty, merge_order == "paper", MAX_STATES
@@ -145,6 +146,15 @@ class CompiledEngine:
             automaton=lambda: _as_lists(first, rows, final, deterministic),
             arrays=(words, starts, first, rows, final),
         )
+
+    def _as_arrays(self, references: Sequence[Sequence[int]]) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
+        """All words behind each other, and where each reference begins; kept for the next step of the same example."""
+        if self._last[0] is not references:
+            words = np.array(list(chain.from_iterable(references)), np.int32)
+            starts = np.array(list(accumulate(map(len, references), initial=0)), np.int64)
+            self._last = references, (words, starts)
+        arrays: tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]] = self._last[1]
+        return arrays
 
     def search(self, lattice: Compressed, references: Sequence[Sequence[int]], task: Task) -> Found | None:
         if task.wanted < 1:
@@ -171,12 +181,6 @@ class CompiledEngine:
             return search(lattice.automaton, references, lattice.count, task)
         lengths, orders, products = counts.T.tolist()
         return Found(flat.tolist(), lengths, orders, products, exact and lattice.deterministic, nodes)
-
-
-def _as_arrays(references: Sequence[Sequence[int]]) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
-    """All words behind each other, and where each reference begins."""
-    words = np.array(list(chain.from_iterable(references)), np.int32)
-    return words, np.array(list(accumulate(map(len, references), initial=0)), np.int64)
 
 
 def _as_lists(

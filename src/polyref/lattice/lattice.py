@@ -323,7 +323,7 @@ class Lattice:
 
     def texts(self, found: Found) -> list[str]:
         """Sentences that a search found, as they are written."""
-        return self._writer.texts(self._origins, found.path, found.lengths)
+        return self._writer.texts(self._origins, found.path)
 
     @cached_property
     def _origins(self) -> list[int]:
@@ -344,7 +344,7 @@ class Lattice:
         words = [automaton.word[arc] for arc in path]
         spelled = tuple([vocabulary[word] for word in words])
         surfaces = tuple([self._writer.surfaces[automaton.origin[arc]] for arc in path])
-        (text,) = self._writer.texts(automaton.origin, path, [len(path)])
+        (text,) = self._writer.texts(automaton.origin, [*path, -1])
         return Sentence(text, spelled, surfaces, self._bleu(words), self.origins(spelled))
 
     def origins(self, words: Sequence[str]) -> tuple[tuple[int, ...], ...]:

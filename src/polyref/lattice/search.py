@@ -5,10 +5,11 @@ Out:  the best sentences that are no gold reference, best first.
 Not:  bounds (product.py), the order of candidates (ranking.py).
 
 For each total length, the automaton is searched depth first with the clipped counts so far; a branch is left as
-soon as not even its upper bound reaches what is needed. First pass: find the score at the cut, without caring for
-ties. Second pass: list everything that reaches that score, so that a seeded hash decides among equals. Where more
-are tied than can be listed, a third pass draws from the tied: each draw walks depth first with the arcs in an order
-of its own, given by a seeded hash, to the first sentence that is not taken yet.
+soon as not even its upper bound reaches what is needed: what the last sentence of a full ranking has. That lists all
+that are tied at the cut, too, so that a seeded hash decides among equals. Where more are tied than can be listed, the
+score at the cut is found again without caring for ties; then the tied are listed, if they are few enough after all, or
+drawn: each draw walks depth first with the arcs in an order of its own, given by a seeded hash, to the first sentence
+that is not taken yet.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from polyref.score import MAX_ORDER, BleuScale, Matches, NgramTrie
 from polyref.score.ngrams import ROOT
 from polyref.score.sentence_bleu import totals_product
 
-LIST_LIMIT = 3000  # up to here, listing everything is cheaper than bounds
+LIST_LIMIT = 2000  # up to here, listing everything is cheaper than bounds
 MAX_BOUNDS = 8_000_000  # states times lengths of the table of bounds
 
 
@@ -50,7 +51,8 @@ class Task:
 class Found:
     """The best sentences, best first: their lengths and the counts behind their scores.
 
-    `path` are the automaton's arcs that spell them, all behind each other; `arcs` the same, a list a sentence.
+    `path` are the automaton's arcs that spell them, all behind each other, with -1 behind each sentence (so that they
+    can be written in one go); `arcs` the same, a list a sentence.
     """
 
     path: list[int]
@@ -63,7 +65,7 @@ class Found:
     @classmethod
     def of(cls, candidates: Sequence[Candidate], *, exact: bool, nodes: int) -> Found:
         return cls(
-            [arc for candidate in candidates for arc in candidate.arcs],
+            [arc for candidate in candidates for arc in (*candidate.arcs, -1)],
             [candidate.length for candidate in candidates],
             [candidate.order for candidate in candidates],
             [candidate.product for candidate in candidates],
@@ -74,7 +76,7 @@ class Found:
     @cached_property
     def arcs(self) -> list[list[int]]:
         following = iter(self.path)
-        return [list(islice(following, length)) for length in self.lengths]
+        return [list(islice(following, length + 1))[:-1] for length in self.lengths]
 
 
 class _OverBudgetError(Exception):
@@ -201,9 +203,14 @@ class _Walker:
         """The best `wanted` sentences of one order, and whether the search went to its end."""
         roots = self.root_bounds(order)
         ranking = Ranking(wanted, self.reference_lengths)
-        self.spent = 0
         try:
-            self._find_cut(order, roots, ranking)
+            self._find(order, roots, ranking, above=False)
+            return ranking.best, True
+        except (_OverBudgetError, _EnoughError):
+            self.rewind()
+        ranking = Ranking(wanted, self.reference_lengths)
+        try:
+            self._find(order, roots, ranking, above=True)
         except _OverBudgetError:
             return ranking.best, False
         if not ranking.full:
@@ -233,20 +240,33 @@ class _Walker:
     def floor(self, length: int) -> int:
         return 1 if self.task.floors is None else self.task.floors[length]
 
-    def _find_cut(self, order: int, roots: list[tuple[int, int]], ranking: Ranking) -> None:
+    def _find(self, order: int, roots: list[tuple[int, int]], ranking: Ranking, *, above: bool) -> None:
+        """Rank the best sentences; `above` passes over what is just as good as the last one ranked."""
         scale = ranking.scales[order]
+        cut = (-1, -1)  # the length and product of the last one ranked, and how many were seen that equal it
+        tied = 0
+        self.spent = 0
 
         def needed(length: int) -> int:
             if not ranking.full:
                 return self.floor(length)
             last = ranking.best[-1]
-            return max(self.floor(length), least_product(scale, length, last.length, last.product, above=True))
+            return max(self.floor(length), least_product(scale, length, last.length, last.product, above=above))
 
         def leaf(product: int) -> int:
+            nonlocal cut, tied
+            length = len(self.path)
             candidate = self.candidate(order, product)
             if candidate is not None:
                 ranking.add(candidate)
-            return needed(len(self.path))
+                if ranking.full:
+                    if (ranking.best[-1].length, ranking.best[-1].product) != cut:
+                        cut, tied = (ranking.best[-1].length, ranking.best[-1].product), 0
+                    if not above and scale.compare(length, product, *cut) == 0:
+                        tied += 1
+                        if tied > self.task.tie_limit:
+                            raise _EnoughError
+            return needed(length)
 
         for length, best in roots:
             need = needed(length)

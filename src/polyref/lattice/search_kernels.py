@@ -31,7 +31,7 @@ from polyref.score.kernels import LIMIT, MAX_ORDER, build_trie
 
 SPENT, NODES, TIED = 0, 1, 2  # the cells of Walk.tally
 DONE, OVER_BUDGET, ENOUGH = 0, 1, 2  # how an exploration ends
-FIND_CUT, LIST_TIED, DRAW = 0, 1, 2  # what a sentence is visited for
+FIND_BEST, FIND_CUT, LIST_TIED, DRAW = 0, 1, 2, 3  # what a sentence is visited for
 FINE, TOO_LARGE, UNDECIDED = 0, 1, 2  # how a search ends
 
 
@@ -63,6 +63,7 @@ class Walk(NamedTuple):
     frame_arc: Any
     frame_size: Any
     tally: Any
+    cut: Any  # the length and product of the last one ranked
     undecided: Any
 
 
@@ -76,7 +77,7 @@ ground_type = types.NamedTuple(
 walk_type = types.NamedTuple(
     [
         int32[::1], uint64[::1], int32[::1], int64[::1], int64[:, ::1], int32[:, ::1], int32[::1], int64[::1],
-        boolean[::1],
+        int64[::1], boolean[::1],
     ],
     Walk,
 )  # fmt: skip
@@ -264,14 +265,16 @@ def is_taken(arcs, paths, counts, hashes, slot, taken):
     return False
 
 
-@kernel("int64(int32[::1], int64[:, ::1], int64, int64, int64, int64[:, ::1], int64[::1], boolean[::1])", inline=True)
-def needed(index, counts, filled, length, order, lengths, floors, undecided):
-    """What a sentence must reach to enter the ranking."""
+@kernel(
+    "int64(int32[::1], int64[:, ::1], int64, int64, int64, int64[:, ::1], int64[::1], int64, boolean[::1])", inline=True
+)
+def needed(index, counts, filled, length, order, lengths, floors, above, undecided):
+    """What a sentence must reach to be ranked: as much as the last one of a full ranking, or (above 1) more."""
     need = floors[length] if len(floors) else np.int64(1)
     if filled == len(index) - 1:
         last = index[filled - 1]
-        above = least_product(lengths, order, length, counts[last, LENGTH], counts[last, PRODUCT], 1, undecided)
-        need = max(need, above)
+        last_length, last_product = counts[last, LENGTH], counts[last, PRODUCT]
+        need = max(need, least_product(lengths, order, length, last_length, last_product, above, undecided))
     return need
 
 
@@ -291,7 +294,7 @@ def explore(ground, walk, ranked, filled, mode, length, order, need, draw, ties_
     path, path_hash, left, matches, undecided = walk.path, walk.path_hash, walk.left, walk.matches, walk.undecided
     frame_bound, frame_arc, frame_size = walk.frame_bound, walk.frame_arc, walk.frame_size
     index, counts, logs, hashes, paths = ranked.index, ranked.counts, ranked.logs, ranked.hashes, ranked.paths
-    floors, tally = ground.floors, walk.tally
+    floors, tally, cut = ground.floors, walk.tally, walk.cut
     size = len(index) - 1
     last_length = last_product = np.int64(-1)  # what `need` was reckoned from
     depth = 0
@@ -338,11 +341,19 @@ def explore(ground, walk, ranked, filled, mode, length, order, need, draw, ties_
                 slot = index[size]
                 write(rows, path, counts, hashes, paths, slot, length, order, best, hashed)
                 filled = insert(index, counts, logs, hashes, paths, filled, arcs, slot, lengths, undecided)
-            if mode == FIND_CUT:
+            if mode <= FIND_CUT and filled == size:
                 last = index[size - 1]
-                if filled == size and (counts[last, LENGTH] != last_length or counts[last, PRODUCT] != last_product):
+                if counts[last, LENGTH] != last_length or counts[last, PRODUCT] != last_product:
                     last_length, last_product = counts[last, LENGTH], counts[last, PRODUCT]
-                    need = needed(index, counts, filled, length, order, lengths, floors, undecided)
+                    need = needed(index, counts, filled, length, order, lengths, floors, mode, undecided)
+                    ties_here = compare_scores(lengths, order, length, need, last_length, last_product, undecided) == 0
+                    # Another sentence of the same length and product may have been the last one of an earlier length.
+                    if last_length != cut[0] or last_product != cut[1]:
+                        cut[0], cut[1] = last_length, last_product
+                        tally[TIED] = 0
+                if mode == FIND_BEST and ties_here and best == need:
+                    tally[TIED] += 1
+                    enough = tally[TIED] > limits[1]
             elif mode == LIST_TIED and ties_here and best == need:
                 tally[TIED] += 1
                 enough = tally[TIED] > limits[1]
@@ -381,16 +392,23 @@ def root_bounds(ground, walk, order):
     return roots[:count].copy()
 
 
-@kernel(types.UniTuple(int64, 2)(ground_type, walk_type, ranked_type, int64[:, ::1], int64))
-def find_cut(ground, walk, ranked, roots, order):
-    """First pass: the best sentences, whatever is tied at the cut. Returns what ended it, and how many there are."""
+@kernel(types.UniTuple(int64, 2)(ground_type, walk_type, ranked_type, int64[:, ::1], int64, int64))
+def find(ground, walk, ranked, roots, order, mode):
+    """Rank the best sentences. Returns what ended it, and how many there are.
+
+    FIND_BEST ranks all that are tied at the cut, too, and gives up where they are too many; FIND_CUT passes over them.
+    """
     walk.tally[SPENT] = 0
+    walk.tally[TIED] = 0
+    walk.cut[0] = walk.cut[1] = -1
     filled = np.int64(0)
     for r in range(len(roots)):
         length = roots[r, 0]
-        need = needed(ranked.index, ranked.counts, filled, length, order, ground.lengths, ground.floors, walk.undecided)
+        need = needed(
+            ranked.index, ranked.counts, filled, length, order, ground.lengths, ground.floors, mode, walk.undecided
+        )
         if roots[r, 1] >= need:
-            status, filled = explore(ground, walk, ranked, filled, FIND_CUT, length, order, need, -1, False)
+            status, filled = explore(ground, walk, ranked, filled, mode, length, order, need, -1, False)
             if status != DONE:
                 return status, filled
     return DONE, filled
@@ -475,7 +493,12 @@ def best_of_order(ground, walk, order, wanted, out_counts, out_paths, taken):
     """Write the best sentences of one order behind those taken; how many are taken now, and whether it was exact."""
     roots = root_bounds(ground, walk, order)
     ranked = new_ranking(wanted, len(walk.path))
-    status, filled = find_cut(ground, walk, ranked, roots, order)
+    status, filled = find(ground, walk, ranked, roots, order, FIND_BEST)
+    if status == DONE:
+        take(ranked, 0, filled, out_counts, out_paths, taken)
+        return taken + filled, True
+    ranked = new_ranking(wanted, len(walk.path))
+    status, filled = find(ground, walk, ranked, roots, order, FIND_CUT)
     if status != DONE or filled < wanted:
         take(ranked, 0, filled, out_counts, out_paths, taken)
         return taken + filled, status == DONE
@@ -524,7 +547,8 @@ def search(
     wanted, list_everything, lowest_order, floors, word_hashes, limits, max_bounds,
 ):  # fmt: skip
     """The best sentences. Returns how it ended (FINE, TOO_LARGE, UNDECIDED), the sentences' lengths, orders and
-    products, all their arcs behind each other, the nodes visited, and whether the search went to its end.
+    products, all their arcs behind each other with -1 behind each sentence, the nodes visited, and whether the search
+    went to its end.
     """
     trie, root = build_trie(words, starts, vocabulary)
     p_first, rows, p_final = multiply(first, arcs, final, trie, root)
@@ -553,6 +577,7 @@ def search(
         np.empty((longest + 1, widest), np.int32),
         np.empty(longest + 1, np.int32),
         np.zeros(3, np.int64),
+        np.zeros(2, np.int64),
         np.zeros(1, np.bool_),
     )
     taken = np.int64(0)
@@ -567,10 +592,12 @@ def search(
                 taken, complete = best_of_order(ground, walk, order, wanted - taken, out_counts, out_paths, taken)
                 exact = exact and complete
     status = TOO_LARGE if too_large else (UNDECIDED if walk.undecided[0] else FINE)
-    out_arcs = np.empty(out_counts[:taken, LENGTH].sum(), np.int32)
+    out_arcs = np.empty(out_counts[:taken, LENGTH].sum() + taken, np.int32)
     place = 0
     for k in range(taken):
         for p in range(out_counts[k, LENGTH]):
             out_arcs[place] = out_paths[k, p]
             place += 1
+        out_arcs[place] = -1
+        place += 1
     return status, out_counts[:taken], out_arcs, walk.tally[NODES], exact

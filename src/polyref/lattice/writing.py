@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from itertools import chain, islice
+from itertools import accumulate, chain
 
 from polyref.text import TextSettings, Tokens, tokenize
 
@@ -22,30 +22,44 @@ class Writer:
     def __init__(self, references: Sequence[Tokens], settings: TextSettings):
         self._references = references
         self._settings = settings
-        self.surfaces = list(chain.from_iterable([tokens.surfaces for tokens in references]))
-        self._spaced = list(chain.from_iterable([tokens.spaced for tokens in references]))
+        self._pieces: list[str] = []  # each word with the space before it
         self._glued: set[tuple[str, str]] = set()  # letters and figures, and what they are glued to: "£30", "(tabby"
         self._marks: set[str] = set()  # what else is glued begins so: "cat," "said."
         for tokens in references:
-            if not all(tokens.spaced[1:]):
-                for before, word, spaced in zip(tokens.words, tokens.words[1:], tokens.spaced[1:], strict=False):
-                    if not spaced and word[0].isalnum():
-                        self._glued.add((before, word))
-                    elif not spaced:
-                        self._marks.add(word[0])
+            first, *others = tokens.surfaces
+            self._pieces.append(first)
+            if all(tokens.spaced[1:]):
+                self._pieces += [" " + surface for surface in others]
+            else:
+                self._pieces += [" " + s if spaced else s for s, spaced in zip(others, tokens.spaced[1:], strict=True)]
+                self._note_glued(tokens)
 
-    def texts(self, origin: Sequence[int], path: Sequence[int], lengths: Sequence[int]) -> list[str]:
-        """Sentences as texts: their arcs, all behind each other, and for each arc the word that it stands for."""
-        if not self._glued:
-            # Each word takes its own space along; none that begins a reference has one, and only those begin sentences.
-            pieces = [" " + s if spaced else s for s, spaced in zip(self.surfaces, self._spaced, strict=True)]
-            following = map([pieces[word] for word in origin].__getitem__, path)
-            texts = ["".join(islice(following, length)) for length in lengths]
-            together = "\n".join(texts)
-            if not any(mark + mark in together for mark in self._marks):
-                return texts
-        words = map(origin.__getitem__, path)
-        return [self._write(list(islice(words, length))) for length in lengths]
+    def _note_glued(self, tokens: Tokens) -> None:
+        for position, spaced in enumerate(tokens.spaced):
+            if position and not spaced:
+                word = tokens.words[position]
+                if word[0].isalnum():
+                    self._glued.add((tokens.words[position - 1], word))
+                else:
+                    self._marks.add(word[0])
+
+    def texts(self, origin: Sequence[int], path: Sequence[int]) -> list[str]:
+        """Sentences as texts: for each arc the word that it stands for; and the sentences' arcs, -1 behind each."""
+        # Each word takes its own space along; none that begins a reference has one, and only those begin sentences.
+        # No word holds a line's end, so all are written in one go.
+        pieces = self._pieces
+        together = "".join(map([*[pieces[word] for word in origin], "\n"].__getitem__, path))
+        texts = together.split("\n")[:-1]
+        if not self._glued and not any(mark + mark in together for mark in self._marks):
+            return texts
+        # Where that may glue what must not be glued, with care.
+        arcs = iter(path)
+        for number, text in enumerate(texts):
+            sentence = [origin[arc] for arc in iter(arcs.__next__, -1)]
+            doubled = any(mark + mark in text for mark in self._marks)
+            if doubled or not self._glued_positions.isdisjoint(sentence):
+                texts[number] = self._write(sentence)
+        return texts
 
     def _write(self, sentence: Sequence[int]) -> str:
         words = tuple([self._words[k] for k in sentence])
@@ -57,6 +71,23 @@ class Writer:
             return text
         # Where gluing would make other words of them, as of two full stops, all are set apart.
         return " ".join([self.surfaces[k] for k in sentence])
+
+    @cached_property
+    def _glued_positions(self) -> set[int]:
+        """The words that must not keep their missing space everywhere."""
+        return {k for k, word in enumerate(self._words) if not self._spaced[k] and word[0].isalnum()} - self._firsts
+
+    @cached_property
+    def _firsts(self) -> set[int]:
+        return set(accumulate([len(tokens) for tokens in self._references[:-1]], initial=0))
+
+    @cached_property
+    def surfaces(self) -> list[str]:
+        return list(chain.from_iterable([tokens.surfaces for tokens in self._references]))
+
+    @cached_property
+    def _spaced(self) -> list[bool]:
+        return list(chain.from_iterable([tokens.spaced for tokens in self._references]))
 
     @cached_property
     def _words(self) -> list[str]:

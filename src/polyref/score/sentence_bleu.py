@@ -94,10 +94,11 @@ class BleuScale:
     def values(self, lengths: Sequence[int], orders: Sequence[int], products: Sequence[int]) -> list[float]:
         """The scores of many sentences; those of a lower order score 0."""
         parts = {length: _parts(length, self.closest(length)) for length in set(lengths)}
+        sqrt = math.sqrt
         found = []
         for length, order, product in zip(lengths, orders, products, strict=True):
             brevity, totals = parts[length]
-            found.append(brevity * (product / totals) ** (1 / MAX_ORDER) if order == MAX_ORDER else 0.0)
+            found.append(brevity * sqrt(sqrt(product / totals)) if order == MAX_ORDER else 0.0)
         return found
 
     def compare(self, length: int, product: int, other_length: int, other_product: int) -> int:
