@@ -8,7 +8,7 @@ from polyref import Lattice, SearchSettings, TextSettings
 from polyref.text import tokenize
 
 texts = st.lists(
-    st.text(alphabet="ab3 .,£(\"-'", min_size=1, max_size=14).filter(lambda text: text.strip() != ""),
+    st.text(alphabet="ab3_’/ .,£(\"-'", min_size=1, max_size=14).filter(lambda text: text.strip() != ""),
     min_size=1,
     max_size=4,
 )

@@ -220,7 +220,8 @@ def bound_product(rows, bounds, left, matches, order, orders, arc, cell):
 
 @kernel(
     "void(int32[::1], int32[:, ::1], int32[:, ::1], int64[::1], int16[:, ::1], uint64[::1],"
-    " int32[::1], int64[::1], int64[:, ::1], int32[:, ::1], int32[::1], int64, int64, int64, int64, int64, int64)"
+    " int32[::1], int64[::1], int64[:, ::1], int32[:, ::1], int32[::1], int64, int64, int64, int64, int64, int64)",
+    inline=True,
 )
 def branch(
     first, rows, arcs, bound_first, bounds, word_hashes, left, matches, frame_bound, frame_arc, frame_size,

@@ -15,6 +15,10 @@ from itertools import accumulate, chain
 
 from polyref.text import TextSettings, Tokens, tokenize
 
+# Marks that never become part of the word they are glued to, whatever it is, nor open one that they stand before.
+_CLOSING = frozenset('.,;:!?)]}…"”»%')
+_OPENING = frozenset('([{"“«£$€')
+
 
 class Writer:
     """Writes sentences whose words are numbered over all distinct references of an example."""
@@ -50,32 +54,35 @@ class Writer:
         pieces = self._pieces
         together = "".join(map([*[pieces[word] for word in origin], "\n"].__getitem__, path))
         texts = together.split("\n")[:-1]
-        if not self._glued and not any(mark + mark in together for mark in self._marks):
+        if not self._glued and self._marks <= _CLOSING and not any(mark + mark in together for mark in self._marks):
             return texts
         # Where that may glue what must not be glued, with care.
         arcs = iter(path)
         for number, text in enumerate(texts):
             sentence = [origin[arc] for arc in iter(arcs.__next__, -1)]
-            doubled = any(mark + mark in text for mark in self._marks)
-            if doubled or not self._glued_positions.isdisjoint(sentence):
+            if any(mark + mark in text for mark in self._marks) or not self._delicate.isdisjoint(sentence):
                 texts[number] = self._write(sentence)
         return texts
 
     def _write(self, sentence: Sequence[int]) -> str:
         words = tuple([self._words[k] for k in sentence])
         text = self.surfaces[sentence[0]]
+        safe = True
         for before, word, k in zip(words, words[1:], sentence[1:], strict=False):
-            glued = not self._spaced[k] and (not word[0].isalnum() or (before, word) in self._glued)
-            text += self.surfaces[k] if glued else " " + self.surfaces[k]
-        if tokenize(text, self._settings).words == words:
+            if not self._spaced[k] and (not word[0].isalnum() or (before, word) in self._glued):
+                safe = safe and (word in _CLOSING or before in _OPENING) and before[-1] != word[0]
+                text += self.surfaces[k]
+            else:
+                text += " " + self.surfaces[k]
+        if safe or tokenize(text, self._settings).words == words:
             return text
         # Where gluing would make other words of them, as of two full stops, all are set apart.
         return " ".join([self.surfaces[k] for k in sentence])
 
     @cached_property
-    def _glued_positions(self) -> set[int]:
-        """The words that must not keep their missing space everywhere."""
-        return {k for k, word in enumerate(self._words) if not self._spaced[k] and word[0].isalnum()} - self._firsts
+    def _delicate(self) -> set[int]:
+        """The words that must not go without a space everywhere."""
+        return {k for k, word in enumerate(self._words) if not self._spaced[k] and word not in _CLOSING} - self._firsts
 
     @cached_property
     def _firsts(self) -> set[int]:
