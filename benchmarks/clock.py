@@ -55,7 +55,13 @@ def timed(work: Callable[[], Result]) -> tuple[Result, float]:
 
 @contextmanager
 def one_core() -> Iterator[None]:
-    """Stay on one core, so that nothing is moved and no library uses a second one."""
+    """Stay on one core, so that nothing is moved and no library uses a second one.
+
+    What is loaded by now is kept from the garbage collector, which would else go through it again and again: a run
+    over a file holds nothing of the sort.
+    """
+    gc.collect()
+    gc.freeze()
     if not hasattr(os, "sched_setaffinity"):  # not on every system
         yield
         return

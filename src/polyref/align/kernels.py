@@ -19,9 +19,25 @@ def dot(vectors, u, v):
     return total
 
 
-@kernel("int32[:, ::1](int32[::1], int64[::1], float64[:, ::1], boolean[::1], float64)")
-def soft_similarity(words, starts, vectors, known, baseline):
-    """The similarity of each two words of different references, the earlier one's words as rows; the rest is 0."""
+@kernel("float64[:, ::1](uint16[:, ::1])")
+def widen(halves):
+    """Float16 numbers, given as their bits, as float64."""
+    # The exponents of the two formats differ by 1008, so shifted bits times 2**1008 are the number: tiny ones, too.
+    bits = np.empty(halves.shape, np.uint64)
+    for u in range(halves.shape[0]):
+        for k in range(halves.shape[1]):
+            half = np.uint64(halves[u, k])
+            bits[u, k] = ((half & np.uint64(0x8000)) << np.uint64(48)) | ((half & np.uint64(0x7FFF)) << np.uint64(42))
+    return bits.view(np.float64) * 2.0**1008
+
+
+@kernel("int32[:, ::1](int32[::1], int64[::1], uint16[:, ::1], boolean[::1], float64)")
+def soft_similarity(words, starts, halves, known, baseline):
+    """The similarity of each two words of different references, the earlier one's words as rows; the rest is 0.
+
+    The vectors come as the bits of float16 numbers, none of which is infinite.
+    """
+    vectors = widen(halves)
     count = len(words)
     scaled = np.zeros((count, count), np.int32)
     squares = np.empty(count)

@@ -125,7 +125,8 @@ class CompiledEngine:
     ) -> Matrix:
         """Only what the alignment reads: words of an earlier reference against those of a later one."""
         words, starts = self._as_arrays(references)
-        matrix: Matrix = self._align_kernels.soft_similarity(words, starts, vectors.astype(np.float64), known, baseline)
+        halves = np.ascontiguousarray(vectors, np.float16).view(np.uint16)
+        matrix: Matrix = self._align_kernels.soft_similarity(words, starts, halves, known, baseline)
         return matrix
 
     def compress(

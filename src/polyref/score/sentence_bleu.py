@@ -93,13 +93,17 @@ class BleuScale:
 
     def values(self, lengths: Sequence[int], orders: Sequence[int], products: Sequence[int]) -> list[float]:
         """The scores of many sentences; those of a lower order score 0."""
-        parts = {length: _parts(length, self.closest(length)) for length in set(lengths)}
-        sqrt = math.sqrt
-        found = []
-        for length, order, product in zip(lengths, orders, products, strict=True):
-            brevity, totals = parts[length]
-            found.append(brevity * sqrt(sqrt(product / totals)) if order == MAX_ORDER else 0.0)
-        return found
+        found: dict[tuple[int, int, int], float] = {}  # many of the best share their counts
+        values = []
+        for counts in zip(lengths, orders, products, strict=True):
+            value = found.get(counts)
+            if value is None:
+                length, order, product = counts
+                brevity, totals = _parts(length, self.closest(length))
+                value = brevity * math.sqrt(math.sqrt(product / totals)) if order == MAX_ORDER else 0.0
+                found[counts] = value
+            values.append(value)
+        return values
 
     def compare(self, length: int, product: int, other_length: int, other_product: int) -> int:
         """1 if the first score is the higher one, -1 if the second, 0 only if they are equal."""
