@@ -13,7 +13,7 @@ from polyref.align.similarity import Matrix
 from polyref.lattice import CompiledEngine, Engine, Lattice, PlainEngine
 from polyref.lattice import engine as engine_module
 from polyref.lattice import search as search_module
-from polyref.lattice.lattice import number_words
+from polyref.lattice.numbering import number_words
 from polyref.text import TextSettings, tokenize
 
 # The same examples on every run, in CI as at home; `--hypothesis-profile wide` looks for new ones.

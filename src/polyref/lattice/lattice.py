@@ -8,56 +8,28 @@ Not:  the steps behind it (build.py, determinise.py, search.py), files (data/).
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate, chain
 from typing import NamedTuple
 
-import numpy as np
-
-from polyref import compiled
-from polyref.align import AlignSettings
-from polyref.encode import Encoder, Encoding
-from polyref.errors import InputError, SettingsError
+from polyref.align import AlignSettings, MergeOrder
+from polyref.align.similarity import Matrix
+from polyref.encode import Encoder
+from polyref.errors import SettingsError
 from polyref.lattice.build import START
 from polyref.lattice.determinise import suffix_counts
-from polyref.lattice.engine import AutoEngine, CompiledEngine, Compressed, Engine, EngineName, PlainEngine
+from polyref.lattice.engine import AutoEngine, Compressed, Engine, EngineName
 from polyref.lattice.hashing import word_hashes
+from polyref.lattice.numbering import Numbering
 from polyref.lattice.search import Found, Task, floors_for
+from polyref.lattice.settings import SearchSettings
 from polyref.lattice.writing import Writer
 from polyref.score import MAX_ORDER, BleuScale, Matches, NgramTrie
 from polyref.text import TextSettings, Tokens, tokenize
 
-NODE_BUDGET = 10_000_000
-# The references of one example, in all. Memory grows with its square: 400 MB for soft alignment at the limit.
-MAX_WORDS = 10_000
-MAX_REFERENCES = 1000
 _SAMPLED_INSTEAD = 1000  # how many sentences are drawn where a lattice is too large to be searched
-
-
-@dataclass(frozen=True, slots=True)
-class SearchSettings:
-    """How sentences are chosen.
-
-    `min_bleu` None keeps every sentence that scores above 0; 0 keeps those that score 0 as well. `node_budget` is the
-    number of search nodes after which the best sentences so far are taken. Where more than `tie_limit` sentences are
-    tied at the cut, they are drawn one by one rather than listed.
-    """
-
-    seed: int = 0
-    min_bleu: float | None = None
-    node_budget: int = NODE_BUDGET
-    tie_limit: int = 10_000
-
-    def __post_init__(self) -> None:
-        if self.min_bleu is not None and not 0 <= self.min_bleu <= 100:
-            raise SettingsError(f"min-bleu is {self.min_bleu}; give a number from 0 to 100")
-        if not -(2**63) <= self.seed < 2**63:
-            raise SettingsError(f"the seed is {self.seed}; give a number of at most 64 bits")
-        for name, value in (("node-budget", self.node_budget), ("tie-limit", self.tie_limit)):
-            if not 1 <= value < 2**62:
-                raise SettingsError(f"{name} is {value}; give 1 or more")
 
 
 class Arc(NamedTuple):
@@ -83,23 +55,12 @@ class Sentence:
     origins: tuple[tuple[int, ...], ...]
 
 
-class Numbering(NamedTuple):
-    """The references with each distinct word as a number, and each distinct reference once."""
+class Aligned(NamedTuple):
+    """What the references were aligned by. Without a similarity, equal words were linked."""
 
-    vocabulary: list[str]
-    references: list[tuple[int, ...]]
-    same: list[int]  # for each gold reference, which of the distinct ones it is
-
-
-def number_words(tokens: Sequence[Tokens]) -> Numbering:
-    """Words are numbered in the order in which they are read."""
-    numbers: dict[str, int] = {}
-    distinct: dict[tuple[int, ...], int] = {}
-    same = []
-    for reference in tokens:
-        numbered = tuple([numbers.setdefault(word, len(numbers)) for word in reference.words])
-        same.append(distinct.setdefault(numbered, len(distinct)))
-    return Numbering(list(numbers), list(distinct), same)
+    similarity: Matrix | None
+    penalty: int  # in units of 1e-4
+    merge_order: MergeOrder
 
 
 class Lattice:
@@ -114,9 +75,11 @@ class Lattice:
         *,
         text: TextSettings,
         penalty: float | None,
+        aligned: Aligned | None = None,
     ):
         self.tokens = tokens
         self.penalty = penalty
+        self.aligned = aligned
         self._text = text
         self._numbering = numbering
         self._compressed = compressed
@@ -133,6 +96,8 @@ class Lattice:
         engine: EngineName | Engine | AutoEngine = "auto",
     ) -> Lattice:
         """The lattice of some texts; soft alignment needs an encoder."""
+        from polyref.lattice.merging import check_words, engine_named, merge, prepare
+
         chosen = engine_named(engine) if isinstance(engine, str) else engine
         text = text or TextSettings()
         if isinstance(references, str) or not references:
@@ -368,79 +333,3 @@ class Lattice:
         for arc in self.arcs:
             found.setdefault(arc.source, []).append(arc)
         return found
-
-
-def check_words(tokens: Sequence[Tokens], line: int | None = None) -> None:
-    """Refuse references that are blank, or that are too long together."""
-    for position, reference in enumerate(tokens, 1):
-        if not len(reference):
-            raise InputError(f"reference {position} is blank", "give a text, or take it out", line=line)
-    if len(tokens) > MAX_REFERENCES:
-        raise InputError(f"one example has {len(tokens):,} references", f"give at most {MAX_REFERENCES:,}", line=line)
-    total = sum(map(len, tokens))
-    if total > MAX_WORDS:
-        raise InputError(
-            f"the references of one example have {total:,} words",
-            f"split them: {MAX_WORDS:,} are the most that are merged",
-            line=line,
-        )
-
-
-def prepare(
-    align: AlignSettings, encoder: Encoder | None, tokens: Sequence[Tokens]
-) -> tuple[float, list[Encoding] | None]:
-    """The baseline and the encodings that an alignment needs; none if it is hard."""
-    if align.align == "hard":
-        return 0.0, None
-    if encoder is None:
-        raise SettingsError("soft alignment needs an encoder; give vectors:FILE, or align hard")
-    baseline = encoder.baseline if align.similarity == "rescaled" else 0.0
-    if baseline >= 1:
-        raise SettingsError(
-            f"{encoder.name} takes all words for the same: its baseline is {baseline}; use --similarity cosine"
-        )
-    return baseline, encoder.encode([reference.words for reference in tokens])
-
-
-def merge(
-    tokens: Sequence[Tokens],
-    encodings: Sequence[Encoding] | None,
-    align: AlignSettings,
-    *,
-    text: TextSettings,
-    baseline: float = 0.0,
-    engine: Engine | AutoEngine,
-) -> Lattice:
-    """Merge tokenised references into a lattice; with encodings (one a reference), by soft alignment."""
-    numbering = number_words(tokens)
-    references = numbering.references
-    chosen = engine.choose(references) if isinstance(engine, AutoEngine) else engine
-    similarity = None
-    if encodings is not None:
-        kept = encodings
-        if len(references) < len(encodings):
-            kept = [encodings[numbering.same.index(distinct)] for distinct in range(len(references))]
-        similarity = chosen.similarity(
-            references,
-            np.concatenate([encoding.vectors for encoding in kept]),
-            np.concatenate([encoding.known for encoding in kept]),
-            baseline,
-        )
-    for penalty in align.penalties():
-        compressed = chosen.compress(references, similarity, penalty, align.merge_order)
-        if compressed.count >= align.at_least:
-            break
-    return Lattice(tokens, numbering, compressed, chosen, text=text, penalty=align.shown_penalty(penalty))
-
-
-def engine_named(name: EngineName, before_compiling: Callable[[], None] = lambda: None) -> Engine | AutoEngine:
-    """The engine of a name. `before_compiling` is called where the kernels were never compiled on this machine."""
-    if name == "plain":
-        return PlainEngine()
-    if name == "compiled":
-        if not compiled.is_cached():
-            before_compiling()
-        return CompiledEngine()
-    if name == "auto":
-        return AutoEngine(before_compiling)
-    raise SettingsError(f'unknown engine "{name}"; choose one of auto, plain, compiled')
