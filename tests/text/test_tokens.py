@@ -10,10 +10,11 @@ from polyref.text import TextSettings, Tokens, join, tokenize
 WORDS = TextSettings()
 KEEP_CASE = TextSettings(fold_case=False)
 WHITESPACE = TextSettings("whitespace")
+CHARACTERS = TextSettings("characters")
 
 
 def written(tokens: Tokens) -> str:
-    return join(zip(tokens.surfaces, tokens.spaced, strict=True))
+    return join(zip(tokens.surfaces, tokens.spaces, strict=True))
 
 
 @pytest.mark.parametrize(
@@ -25,7 +26,10 @@ def written(tokens: Tokens) -> str:
         ("a well-known state-of-the-art", "a|well-known|state-of-the-art"),
         ("3.5 or 1,000 at 10:30 on 1/2", "3.5|or|1,000|at|10:30|on|1/2"),
         ("version 3.x", "version|3|.|x"),
-        ("the U.S. team", "the|U|.|S|.|team"),
+        ("the U.S. team at 5 p.m.", "the|U.S.|team|at|5|p.m."),
+        ("see a. b. and 1.2.", "see|a|.|b|.|and|1.2|."),
+        ("می‌روم co\u00adop", "می‌روم|co\u00adop"),
+        ("a\u200bb\ufeff c\u200b", "a|b|c"),
         ("wait... what?!", "wait|...|what|?|!"),
         ("yes -- no!!", "yes|--|no|!!"),
         ("$5 (50%)", "$|5|(|50|%|)"),
@@ -42,6 +46,50 @@ def test_words_stand_apart_from_punctuation_but_keep_the_marks_inside_them(text,
     assert "|".join(tokenize(text, WORDS).surfaces) == expected
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("我有3个苹果，好吗？", "我|有|3|个|苹|果|，|好|吗|？"),
+        ("新しいiPhone 15を2台買った。", "新|し|い|iPhone|15|を|2|台|買|っ|た|。"),
+        ("スーパーが", "ス|ー|パ|ー|が"),
+        ("สวัสดี ครับ", "ส|วั|ส|ดี|ค|รั|บ"),
+        ("A cat, don't: 3.5 한국어", "A|cat|,|don't|:|3.5|한국어"),
+        ("か\u3099く", "か\u3099|く"),
+    ],
+)
+def test_characters_cut_scripts_without_spaces_and_keep_other_words_whole(text, expected):
+    assert "|".join(tokenize(text, CHARACTERS).surfaces) == expected
+
+
+@given(st.text(alphabet=st.characters(max_codepoint=127)) | st.text(alphabet="aB. '-3,:_/\"\n", max_size=20))
+def test_ascii_is_cut_as_all_text_is(text):
+    # A letter beyond ASCII, set apart, makes the general pattern do the work.
+    assert tokenize(text + " é", WORDS).words[:-1] == tokenize(text, WORDS).words
+
+
+def test_a_space_that_must_not_break_is_kept():
+    tokens = tokenize("Tu viens\u202f? «\u00a0Oui\u00a0»  non", WORDS)
+    assert tokens.spaces == ("", " ", "\u202f", " ", "\u00a0", "\u00a0", " ")
+
+
+@pytest.mark.parametrize(
+    ("text", "plain"),
+    [
+        ("A cat sits on the mat.", True),
+        ("a cat sits", True),
+        ("a state-of-the-art cat's mat", True),
+        ("A Cat sits", False),
+        ("a cat, a dog", False),
+        ("a cat  sits", False),
+        ("a cat sits. it sleeps.", False),
+        ("a café", False),
+        ("who sits there?", False),
+    ],
+)
+def test_plain_text_needs_no_care(text, plain):
+    assert tokenize(text, WORDS).plain is plain
+
+
 def test_whitespace_cuts_at_spaces_only():
     assert tokenize(" A  cat, isn't\tit? ", WHITESPACE).surfaces == ("A", "cat,", "isn't", "it?")
 
@@ -56,7 +104,7 @@ def test_case_can_be_kept():
     assert tokenize("The the", KEEP_CASE).words == ("The", "the")
 
 
-@pytest.mark.parametrize("settings", [WORDS, KEEP_CASE, WHITESPACE])
+@pytest.mark.parametrize("settings", [WORDS, KEEP_CASE, WHITESPACE, CHARACTERS])
 def test_a_letter_with_its_accent_is_one_word_however_it_is_encoded(settings):
     apart, together = tokenize("cafe\u0301", settings), tokenize("caf\u00e9", settings)
     assert apart.words == together.words == ("caf\u00e9",)
@@ -79,22 +127,23 @@ def test_runs_of_space_are_written_as_one():
 
 
 def test_a_text_begins_without_a_space_whatever_word_comes_first():
-    assert join([("b", True), ("c", True), (".", False)]) == "b c."
+    assert join([("b", " "), ("c", " "), (".", "")]) == "b c."
 
 
 def test_an_unknown_tokenizer_is_refused_with_the_ones_that_exist():
-    with pytest.raises(SettingsError, match='unknown tokenizer "moses"; choose one of words, whitespace'):
+    with pytest.raises(SettingsError, match='unknown tokenizer "moses"; choose one of words, whitespace, characters'):
         TextSettings("moses")  # type: ignore[arg-type]
 
 
-@given(st.text(), st.sampled_from([WORDS, KEEP_CASE, WHITESPACE]))
+@given(st.text(), st.sampled_from([WORDS, KEEP_CASE, WHITESPACE, CHARACTERS]))
 def test_no_character_but_space_is_lost_or_moved(text, settings):
     tokens = tokenize(text, settings)
+    text = text.replace("\u200b", " ").replace("\ufeff", " ")  # spaces too
     assert "".join("".join(tokens.surfaces).split()) == "".join(text.split())
-    assert len(tokens.words) == len(tokens.surfaces) == len(tokens.spaced)
+    assert len(tokens.words) == len(tokens.surfaces) == len(tokens.spaces)
 
 
-@given(st.text(), st.sampled_from([WORDS, KEEP_CASE, WHITESPACE]))
+@given(st.text(), st.sampled_from([WORDS, KEEP_CASE, WHITESPACE, CHARACTERS]))
 def test_what_was_written_again_has_the_same_words(text, settings):
     tokens = tokenize(text, settings)
     assert tokenize(written(tokens), settings).words == tokens.words

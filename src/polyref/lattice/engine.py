@@ -173,6 +173,7 @@ class CompiledEngine:
             task.lowest_order,
             _NO_FLOORS if task.floors is None else np.array(task.floors, np.int64),
             task.word_hashes,
+            np.array(task.marks, np.bool_),
             np.array([task.node_budget, task.tie_limit]),
             MAX_BOUNDS,
         )

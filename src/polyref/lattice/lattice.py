@@ -11,7 +11,7 @@ import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate, chain
+from itertools import accumulate, chain, pairwise
 from typing import NamedTuple
 
 from polyref.align import AlignSettings, MergeOrder
@@ -28,6 +28,7 @@ from polyref.lattice.settings import SearchSettings
 from polyref.lattice.writing import Writer
 from polyref.score import MAX_ORDER, BleuScale, Matches, NgramTrie
 from polyref.text import TextSettings, Tokens, tokenize
+from polyref.text.marks import is_mark
 
 _SAMPLED_INSTEAD = 1000  # how many sentences are drawn where a lattice is too large to be searched
 
@@ -138,17 +139,32 @@ class Lattice:
     def arcs(self) -> tuple[Arc, ...]:
         """Every arc once, in the order of its states and its word's number; states go upwards from 0."""
         said: dict[tuple[int, int, int], list[int]] = {}
-        after = [int(state) for state in self._compressed.after]
-        starts = list(accumulate(map(len, self._numbering.references), initial=0))
-        for gold, distinct in enumerate(self._numbering.same):
-            state = START
-            for position, word in enumerate(self._numbering.references[distinct], starts[distinct]):
-                said.setdefault((state, after[position], word), []).append(gold)
-                state = after[position]
+        for gold, steps in enumerate(self._steps_of_references):
+            for step in steps:
+                said.setdefault(step, []).append(gold)
         return tuple(
-            Arc(source, target, self._numbering.vocabulary[word], tuple(sorted(set(gold))))
+            Arc(source, target, self._numbering.vocabulary[word], tuple(gold))
             for (source, target, word), gold in sorted(said.items())
         )
+
+    @cached_property
+    def ways(self) -> tuple[tuple[int, ...], ...]:
+        """For each gold reference, the arcs that it runs along, as positions in `arcs`."""
+        steps = self._steps_of_references
+        position = {step: number for number, step in enumerate(sorted(set(chain.from_iterable(steps))))}
+        return tuple(tuple([position[step] for step in of_one]) for of_one in steps)
+
+    @cached_property
+    def _steps_of_references(self) -> list[list[tuple[int, int, int]]]:
+        """For each gold reference and each of its words: the states before and behind it, and its number."""
+        after = [int(state) for state in self._compressed.after]
+        starts = list(accumulate(map(len, self._numbering.references), initial=0))
+        found = []
+        for distinct in self._numbering.same:
+            behind = after[starts[distinct] : starts[distinct + 1]]
+            words = self._numbering.references[distinct]
+            found.append(list(zip([START, *behind], behind, words, strict=False)))
+        return found
 
     @cached_property
     def finals(self) -> frozenset[int]:
@@ -221,6 +237,7 @@ class Lattice:
             lowest_order=1 if settings.min_bleu == 0 else MAX_ORDER,
             floors=floors,
             word_hashes=word_hashes(self._numbering.vocabulary, settings.seed),
+            marks=[not settings.unseen_marks and is_mark(word) for word in self._numbering.vocabulary],
             node_budget=settings.node_budget,
             tie_limit=settings.tie_limit,
         )
@@ -241,7 +258,11 @@ class Lattice:
             words = tuple([self._compressed.automaton.word[arc] for arc in path])
             matches = Matches(len(words), self._trie.matches(words))
             enough = task.floors is None or matches.product() >= task.floors[matches.length]
-            if words not in gold and matches.order >= task.lowest_order and enough:
+            tidy = not any(
+                task.marks[last] and task.marks[word] and (last, word) not in self._trie
+                for last, word in pairwise(words)
+            )
+            if words not in gold and matches.order >= task.lowest_order and enough and tidy:
                 hashed = sentence_hash(words, hashes)
                 ranking.add(Candidate(tuple(path), matches.order, matches.product(), hashed, words))
         return Found.of(ranking.best, exact=False, nodes=0)
@@ -302,14 +323,13 @@ class Lattice:
         firsts: dict[int, Tokens] = {}
         for tokens, distinct in zip(self.tokens, self._numbering.same, strict=True):
             firsts.setdefault(distinct, tokens)
-        return Writer(list(firsts.values()), self._text)
+        return Writer(list(firsts.values()), self._compressed.after, self._text)
 
     def _sentence(self, path: Sequence[int]) -> Sentence:
         automaton, vocabulary = self._compressed.automaton, self._numbering.vocabulary
         words = [automaton.word[arc] for arc in path]
         spelled = tuple([vocabulary[word] for word in words])
-        surfaces = tuple([self._writer.surfaces[automaton.origin[arc]] for arc in path])
-        (text,) = self._writer.texts(automaton.origin, [*path, -1])
+        text, surfaces = self._writer.write([automaton.origin[arc] for arc in path])
         return Sentence(text, spelled, surfaces, self._bleu(words), self.origins(spelled))
 
     def origins(self, words: Sequence[str]) -> tuple[tuple[int, ...], ...]:

@@ -8,6 +8,7 @@ Not:  the search that uses the bounds (search.py).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from polyref.lattice.determinise import Automaton
@@ -32,8 +33,11 @@ class Product:
         return len(self.final)
 
 
-def multiply(automaton: Automaton, trie: NgramTrie) -> Product:
-    """Pair each state with the contexts in which it can be reached."""
+def multiply(automaton: Automaton, trie: NgramTrie, marks: Sequence[bool]) -> Product:
+    """Pair each state with the contexts in which it can be reached.
+
+    `marks` says which words are punctuation. Two marks do not meet that meet in no reference: ", ." is no end.
+    """
     numbers: list[dict[int, int]] = [{} for _ in range(automaton.states)]  # context -> place within the state
     numbers[0][ROOT] = 0
     rows: list[tuple[int, int, int, int]] = []  # target state, target context, node, arc
@@ -45,6 +49,8 @@ def multiply(automaton: Automaton, trie: NgramTrie) -> Product:
         for context in numbers[state]:
             for arc in range(automaton.first[state], automaton.first[state + 1]):
                 node = trie.step(context, automaton.word[arc])
+                if trie.depth[node] == 1 and context != ROOT and marks[trie.word[node]] and marks[trie.word[context]]:
+                    continue
                 target, after = automaton.target[arc], trie.context(node)
                 numbers[target].setdefault(after, len(numbers[target]))
                 rows.append((target, after, node, arc))

@@ -541,18 +541,18 @@ def best_of_order(ground, walk, order, wanted, out_counts, out_paths, taken):
 @kernel(
     "Tuple((int64, int64[:, ::1], int32[::1], int64, boolean))"
     "(int32[::1], int64[::1], int64, int32[::1], int32[:, ::1], boolean[::1],"
-    " int64, boolean, int64, int64[::1], uint64[::1], int64[::1], int64)"
+    " int64, boolean, int64, int64[::1], uint64[::1], boolean[::1], int64[::1], int64)"
 )
 def search(
     words, starts, vocabulary, first, arcs, final,
-    wanted, list_everything, lowest_order, floors, word_hashes, limits, max_bounds,
+    wanted, list_everything, lowest_order, floors, word_hashes, marks, limits, max_bounds,
 ):  # fmt: skip
     """The best sentences. Returns how it ended (FINE, TOO_LARGE, UNDECIDED), the sentences' lengths, orders and
     products, all their arcs behind each other with -1 behind each sentence, the nodes visited, and whether the search
     went to its end.
     """
     trie, root = build_trie(words, starts, vocabulary)
-    p_first, rows, p_final = multiply(first, arcs, final, trie, root)
+    p_first, rows, p_final = multiply(first, arcs, final, trie, root, marks)
     bound_first = bound_starts(p_first, rows, p_final)
     longest = bound_first[1] - 1
     lengths = length_table(starts, longest)

@@ -18,13 +18,15 @@ class SearchSettings:
 
     `min_bleu` None keeps every sentence that scores above 0; 0 keeps those that score 0 as well. `node_budget` is the
     number of search nodes after which the best sentences so far are taken. Where more than `tie_limit` sentences are
-    tied at the cut, they are drawn one by one rather than listed.
+    tied at the cut, they are drawn one by one rather than listed. `unseen_marks` admits sentences in which two
+    punctuation marks meet that meet in no reference (", .").
     """
 
     seed: int = 0
     min_bleu: float | None = None
     node_budget: int = NODE_BUDGET
     tie_limit: int = 10_000
+    unseen_marks: bool = False
 
     def __post_init__(self) -> None:
         if self.min_bleu is not None and not 0 <= self.min_bleu <= 100:

@@ -1,101 +1,227 @@
-"""Write a sentence of the lattice as a text.
+"""Write a sentence of the lattice as a person would type it.
 
-In:   the references' words with their spacing, and for each word of a sentence the word that it stands for.
+In:   the references' words with their spacing, the states behind them, and for each word of a sentence a place where
+      a reference has it.
 Out:  a text that is cut into the same words again.
-Not:  which words (search.py), cutting (text/tokens.py).
+Not:  which words (search.py), cutting (text/tokens.py), what is a name (text/casing.py).
 
-Spacing belongs to two neighbours, not to a word: "30" is glued to "£", but not to "than".
+Spacing and case belong to a place, not to a word: "30" is glued to "£" but not to "than"; "it" has a capital behind a
+full stop. Where two neighbours stand together in a reference, they are written as there. Where a sentence crosses from
+one reference to another, the marks and the place decide.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from functools import cached_property
-from itertools import accumulate, chain
+from itertools import chain
+from typing import NamedTuple
 
 from polyref.text import TextSettings, Tokens, tokenize
+from polyref.text.casing import Casing, openings
+from polyref.text.marks import CLOSING, OPENING, is_mark, needs_no_space, opens_behind
 
-# Marks that never become part of the word they are glued to, whatever it is, nor open one that they stand before.
-_CLOSING = frozenset('.,;:!?)]}…"”»%')
-_OPENING = frozenset('([{"“«£$€')
+_START = -1  # what stands before the first word
+
+
+class _Piece(NamedTuple):
+    """A word as it is written behind another one."""
+
+    space: str
+    surface: str
+    opens: bool  # whether a sentence opens behind it
+    sure: bool  # whether it is certainly cut off from the word before it again
 
 
 class Writer:
-    """Writes sentences whose words are numbered over all distinct references of an example."""
+    """Writes sentences whose words are places: the words of all distinct references, counted through."""
 
-    def __init__(self, references: Sequence[Tokens], settings: TextSettings):
+    def __init__(self, references: Sequence[Tokens], after: Sequence[int], settings: TextSettings):
         self._references = references
+        self._after = after
         self._settings = settings
-        self._pieces: list[str] = []  # each word with the space before it
-        self._glued: set[tuple[str, str]] = set()  # letters and figures, and what they are glued to: "£30", "(tabby"
-        self._marks: set[str] = set()  # what else is glued begins so: "cat," "said."
-        for tokens in references:
-            first, *others = tokens.surfaces
-            self._pieces.append(first)
-            if all(tokens.spaced[1:]):
-                self._pieces += [" " + surface for surface in others]
-            else:
-                self._pieces += [" " + s if spaced else s for s, spaced in zip(others, tokens.spaced[1:], strict=True)]
-                self._note_glued(tokens)
-
-    def _note_glued(self, tokens: Tokens) -> None:
-        for position, spaced in enumerate(tokens.spaced):
-            if position and not spaced:
-                word = tokens.words[position]
-                if word[0].isalnum():
-                    self._glued.add((tokens.words[position - 1], word))
-                else:
-                    self._marks.add(word[0])
+        self._plain = all(tokens.plain for tokens in references)
+        self._known: dict[tuple[int, int, bool], _Piece] = {}
 
     def texts(self, origin: Sequence[int], path: Sequence[int]) -> list[str]:
-        """Sentences as texts: for each arc the word that it stands for; and the sentences' arcs, -1 behind each."""
-        # Each word takes its own space along; none that begins a reference has one, and only those begin sentences.
-        # No word holds a line's end, so all are written in one go.
-        pieces = self._pieces
-        together = "".join(map([*[pieces[word] for word in origin], "\n"].__getitem__, path))
-        texts = together.split("\n")[:-1]
-        if not self._glued and self._marks <= _CLOSING and not any(mark + mark in together for mark in self._marks):
-            return texts
-        # Where that may glue what must not be glued, with care.
-        arcs = iter(path)
-        for number, text in enumerate(texts):
-            sentence = [origin[arc] for arc in iter(arcs.__next__, -1)]
-            if any(mark + mark in text for mark in self._marks) or not self._delicate.isdisjoint(sentence):
-                texts[number] = self._write(sentence)
+        """Sentences as texts: for each arc a place of its word; and the sentences' arcs, -1 behind each."""
+        if not self._plain:
+            return [self.write(places)[0] for places in _sentences(origin, path)]
+        # Plain words take their space along, wherever they land; no word holds a line's end, so all go in one go.
+        pieces = self._plain_pieces
+        texts = "".join(map([*[pieces[place] for place in origin], "\n"].__getitem__, path)).split("\n")[:-1]
+        if self._stops and any(". " in text for text in texts):
+            # A full stop that no longer ends its sentence.
+            for number, places in enumerate(_sentences(origin, path)):
+                if ". " in texts[number]:
+                    texts[number] = self.write(places)[0]
         return texts
 
-    def _write(self, sentence: Sequence[int]) -> str:
-        words = tuple([self._words[k] for k in sentence])
-        text = self.surfaces[sentence[0]]
-        safe = True
-        for before, word, k in zip(words, words[1:], sentence[1:], strict=False):
-            if not self._spaced[k] and (not word[0].isalnum() or (before, word) in self._glued):
-                safe = safe and (word in _CLOSING or before in _OPENING) and before[-1] != word[0]
-                text += self.surfaces[k]
-            else:
-                text += " " + self.surfaces[k]
-        if safe or tokenize(text, self._settings).words == words:
-            return text
-        # Where gluing would make other words of them, as of two full stops, all are set apart.
-        return " ".join([self.surfaces[k] for k in sentence])
+    def write(self, places: Sequence[int]) -> tuple[str, tuple[str, ...]]:
+        """One sentence: its text, and its words as they stand in it."""
+        before, opening = _START, True
+        pieces: list[_Piece] = []
+        known, arcs = self._known, self._arcs
+        for place in places:
+            arc = arcs[place]
+            piece = known.get((before, arc, opening))
+            if piece is None:
+                piece = known[before, arc, opening] = self._piece(before, arc, opening)
+            pieces.append(piece)
+            before, opening = arc, piece.opens
+        surfaces = tuple([piece.surface for piece in pieces])
+        text = "".join([piece.space + piece.surface for piece in pieces])
+        if all(piece.sure for piece in pieces):
+            return text, surfaces
+        words = tuple([self._words[place] for place in places])
+        if tokenize(text, self._settings).words != words:
+            # Where gluing would make other words of them, they are set apart: the doubtful ones, or else all.
+            text = "".join([(piece.space if piece.sure else " ") + piece.surface for piece in pieces]).lstrip()
+            if tokenize(text, self._settings).words != words:
+                text = " ".join(surfaces)
+        return text, surfaces
+
+    # -- plain words ------------------------------------------------------------------------------------------
 
     @cached_property
-    def _delicate(self) -> set[int]:
-        """The words that must not go without a space everywhere."""
-        return {k for k, word in enumerate(self._words) if not self._spaced[k] and word not in _CLOSING} - self._firsts
+    def _plain_pieces(self) -> list[str]:
+        """Each word with the space before it."""
+        pieces: list[str] = []
+        for tokens in self._references:
+            pieces += [" " + surface for surface in tokens.surfaces]
+            pieces[-len(tokens)] = tokens.surfaces[0]
+            if tokens.surfaces[-1] == ".":
+                pieces[-1] = "."
+        return pieces
 
     @cached_property
-    def _firsts(self) -> set[int]:
-        return set(accumulate([len(tokens) for tokens in self._references[:-1]], initial=0))
+    def _stops(self) -> bool:
+        return any(tokens.surfaces[-1] == "." for tokens in self._references)
 
-    @cached_property
-    def surfaces(self) -> list[str]:
-        return list(chain.from_iterable([tokens.surfaces for tokens in self._references]))
+    # -- one word behind another ------------------------------------------------------------------------------
 
-    @cached_property
-    def _spaced(self) -> list[bool]:
-        return list(chain.from_iterable([tokens.spaced for tokens in self._references]))
+    def _piece(self, before: int, arc: int, opening: bool) -> _Piece:
+        together = [place for place in self._places[arc] if self._arc_before(place) == before]
+        fitting = [place for place in together or self._places[arc] if self._opening[place] == opening]
+        place = (fitting or together or self._places[arc])[0]
+        word, surface = self._words[place], self._surfaces[place]
+        if not fitting and self._settings.fold_case:
+            surface = self._casing.fit(word, surface, opening=opening)
+        last = "" if before == _START else self._words[self._places[before][0]]
+        space = "" if before == _START else self._space(before, arc, place if together else None)
+        sure = bool(space) or before == _START or self._is_sure(last, word)
+        return _Piece(space, surface, opens_behind(word, last, opening), sure)
+
+    def _space(self, before: int, arc: int, together: int | None) -> str:
+        """The space between two arcs; `together` is a place where a reference has both."""
+        if together is not None:
+            return self._spaces[together]
+        place, last_place = self._places[arc][0], self._places[before][0]
+        word, last = self._words[place], self._words[last_place]
+        seen = self._pair_spaces.get((last, word))
+        if seen is not None:
+            return seen
+        if is_mark(word) or word in CLOSING:
+            # As it stands in its own reference, if a word is before it there too.
+            if not self._is_first(place) and not is_mark(self._words[place - 1]):
+                return self._spaces[place]
+            return "" if word in CLOSING else " "
+        if is_mark(last) or last in OPENING:
+            following = last_place + 1
+            if following < len(self._words) and not self._is_first(following) and not is_mark(self._words[following]):
+                return self._spaces[following]
+            return "" if last in OPENING else " "
+        if needs_no_space(last[-1]) or needs_no_space(word[0]):
+            return self._unspaced_gap
+        return " "
+
+    def _is_sure(self, last: str, word: str) -> bool:
+        """Whether two words that are glued are certainly two words."""
+        if self._settings.tokenizer == "characters" and (needs_no_space(last[-1]) or needs_no_space(word[0])):
+            return last[-1] != word[0] or not is_mark(word)
+        return last[-1] != word[0] and (word in CLOSING or last in OPENING) and not last[-1].isnumeric()
+
+    # -- what the references have -----------------------------------------------------------------------------
 
     @cached_property
     def _words(self) -> list[str]:
         return list(chain.from_iterable([tokens.words for tokens in self._references]))
+
+    @cached_property
+    def _surfaces(self) -> list[str]:
+        return list(chain.from_iterable([tokens.surfaces for tokens in self._references]))
+
+    @cached_property
+    def _spaces(self) -> list[str]:
+        return list(chain.from_iterable([tokens.spaces for tokens in self._references]))
+
+    @cached_property
+    def _opening(self) -> list[bool]:
+        return list(chain.from_iterable(map(openings, self._references)))
+
+    @cached_property
+    def _casing(self) -> Casing:
+        return Casing(self._references)
+
+    @cached_property
+    def _firsts(self) -> set[int]:
+        firsts, place = set(), 0
+        for tokens in self._references:
+            firsts.add(place)
+            place += len(tokens)
+        return firsts
+
+    def _is_first(self, place: int) -> bool:
+        return place in self._firsts
+
+    def _arc_before(self, place: int) -> int:
+        return _START if self._is_first(place) else self._arcs[place - 1]
+
+    @cached_property
+    def _arcs(self) -> list[int]:
+        """For each place the arc of the lattice that it lies on, named by the first place on it."""
+        named: dict[tuple[int, int, str], int] = {}
+        arcs = []
+        for place, word in enumerate(self._words):
+            state = -1 if self._is_first(place) else int(self._after[place - 1])
+            arcs.append(named.setdefault((state, int(self._after[place]), word), place))
+        return arcs
+
+    @cached_property
+    def _places(self) -> dict[int, list[int]]:
+        """The places on each arc, in order."""
+        found: dict[int, list[int]] = {}
+        for place, arc in enumerate(self._arcs):
+            found.setdefault(arc, []).append(place)
+        return found
+
+    @cached_property
+    def _pair_spaces(self) -> dict[tuple[str, str], str]:
+        """The space between each two words that are neighbours in a reference: the most frequent one."""
+        seen: dict[tuple[str, str], Counter[str]] = {}
+        for place, (last, word) in enumerate(zip(self._words, self._words[1:], strict=False), 1):
+            if not self._is_first(place):
+                seen.setdefault((last, word), Counter())[self._spaces[place]] += 1
+        return {pair: max(counts, key=lambda space: (counts[space], space)) for pair, counts in seen.items()}
+
+    @cached_property
+    def _unspaced_gap(self) -> str:
+        """What stands between words of scripts that need no spaces: nothing, unless the references mostly have one."""
+        glued = spaced = 0
+        for place, (last, word) in enumerate(zip(self._words, self._words[1:], strict=False), 1):
+            if needs_no_space(last[-1]) and needs_no_space(word[0]) and not self._is_first(place):
+                spaced += bool(self._spaces[place])
+                glued += not self._spaces[place]
+        return " " if spaced > glued else ""
+
+
+def _sentences(origin: Sequence[int], path: Sequence[int]) -> Iterator[list[int]]:
+    """The places of each sentence of a path."""
+    places: list[int] = []
+    for arc in path:
+        if arc < 0:
+            yield places
+            places = []
+        else:
+            places.append(origin[arc])

@@ -23,6 +23,7 @@ class NgramTrie:
 
     def __init__(self, references: Sequence[Sequence[int]]):
         self.children: list[dict[int, int]] = [{}]
+        self.word = [-1]  # the last word of each n-gram
         self.depth = [0]
         self.link = [ROOT]
         self.limit = [0]  # how often the n-gram stands in the reference that has most of it
@@ -38,6 +39,7 @@ class NgramTrie:
             if word not in self.children[node]:
                 self.children[node][word] = len(self.depth)
                 self.children.append({})
+                self.word.append(word)
                 self.depth.append(self.depth[node] + 1)
                 self.link.append(ROOT)
                 self.limit.append(0)
@@ -54,6 +56,13 @@ class NgramTrie:
                     self.link[child] = self.children[self.link[node]][word]
                     below.append(child)
             level = below
+
+    def __contains__(self, ngram: Sequence[int]) -> bool:
+        """Whether a reference has these words in a row."""
+        node: int | None = ROOT
+        for word in ngram:
+            node = self.children[node].get(word) if node is not None else None
+        return node is not None
 
     def context(self, node: int) -> int:
         """What a next word can be joined to: the node itself, or its last three words if it has four."""

@@ -7,6 +7,7 @@ Not:  sub-words, vocabularies.
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -16,14 +17,45 @@ import regex
 
 from polyref.errors import SettingsError
 
-Tokenizer = Literal["words", "whitespace"]
+Tokenizer = Literal["words", "whitespace", "characters"]
 
-# A word keeps the marks inside it (don't, well-known, 3.5, 1,000, 10:30, café with combining accents);
-# a run of one punctuation mark stays together (..., --); all else is one visible character at a time.
-_LETTERS = r"[\p{L}\p{M}\p{N}_]+"
-_WORD = rf"{_LETTERS}(?:['’\-‑]{_LETTERS}|(?<=\p{{N}})[.,:/](?=\p{{N}}){_LETTERS})*"
-_WORDS = regex.compile(rf"(\s*)({_WORD}|([\p{{P}}\p{{S}}])\3+|\X)")
-_WHITESPACE = regex.compile(r"(\s*)(\S+)")
+# Scripts that set no spaces between words.
+_UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Myanmar}\p{Khmer}ー々〆ｰ"
+# Zero-width spaces are spaces; zero-width joiners belong to the word that they stand in.
+_GAP = r"[\s\x1c-\x1f\u200b\ufeff]"
+_JOINERS = r"\u200c\u200d\u00ad"
+
+
+def _pattern(unspaced: str) -> regex.Pattern[str]:
+    """Words, where each character of the `unspaced` scripts is a word of its own.
+
+    A word keeps the marks inside it (don't, well-known, 3.5, 1,000, 10:30, café with combining accents); so do letters
+    with full stops (U.S., a.m.). A run of one punctuation mark stays together (..., --). All else is one visible
+    character at a time.
+    """
+    besides = f"--[{unspaced}]" if unspaced else ""
+    some = rf"[[\p{{L}}\p{{M}}\p{{N}}_]{besides}]++"
+    letters = rf"{some}(?:[{_JOINERS}]++{some})*+"
+    dotted = rf"(?<![\p{{L}}\p{{N}}])(?:[\p{{L}}{besides}]\p{{M}}*+\.){{2,}}+(?![\p{{L}}\p{{N}}])"
+    word = rf"{letters}(?:['’\-‑]{letters}|(?<=\p{{N}})[.,:/](?=\p{{N}}){letters})*+"
+    return regex.compile(rf"(?V1)({_GAP}*)({dotted}|{word}|([\p{{P}}\p{{S}}])\3+|(?!{_GAP})\X)")
+
+
+# The same for text that is ASCII alone, in half the time.
+_ASCII = re.compile(
+    r"(\s*)((?<![A-Za-z0-9])(?:[A-Za-z]\.){2,}(?![A-Za-z0-9])"
+    r"|[A-Za-z0-9_]+(?:['\-][A-Za-z0-9_]+|(?<=[0-9])[.,:/](?=[0-9])[A-Za-z0-9_]+)*"
+    r"|([!-/:-@\[-`{-~])\3+|\S)"
+)
+# What most captions are: it can be written without care for spacing and case.
+_PLAIN = re.compile(r"[A-Za-z][a-z0-9]*(?:['\-][a-z0-9]+)*(?: [a-z0-9]+(?:['\-][a-z0-9]+)*)+\.?")
+_PATTERNS: dict[Tokenizer, regex.Pattern[str]] = {
+    "words": _pattern(""),
+    "whitespace": regex.compile(rf"({_GAP}*)((?:(?!{_GAP}).)+)"),
+    "characters": _pattern(_UNSPACED),
+}
+# Spaces that are written as they are: a French one before "?" must not break the line, a Chinese one is wide.
+_KEPT_SPACES = frozenset("\u00a0\u202f\u2009\u3000")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +76,8 @@ class Tokens:
 
     words: tuple[str, ...]  # what is compared
     surfaces: tuple[str, ...]  # what is written
-    spaced: tuple[bool, ...]  # whether a space stands before it
+    spaces: tuple[str, ...]  # the space before it: none, one, or another kind that must be kept
+    plain: bool = False  # True: nothing but small letters, single spaces, a first capital and a last full stop
 
     def __len__(self) -> int:
         return len(self.words)
@@ -52,18 +85,24 @@ class Tokens:
 
 def tokenize(text: str, settings: TextSettings) -> Tokens:
     """The words of a text; none if it is blank."""
-    pattern = _WORDS if settings.tokenizer == "words" else _WHITESPACE
-    found = pattern.findall(text.strip())
+    ascii_words = text.isascii() and settings.tokenizer != "whitespace"
+    found = (_ASCII if ascii_words else _PATTERNS[settings.tokenizer]).findall(text.strip())
     surfaces = tuple([match[1] for match in found])
     words = surfaces
     if settings.fold_case:
         # Word by word: folding can change lengths, and a word must not depend on its neighbours.
         words = tuple([word.casefold() for word in words])
-    if not text.isascii():
-        words = tuple([unicodedata.normalize("NFC", word) for word in words])
-    return Tokens(words, surfaces, tuple([bool(match[0]) for match in found]))
+    if text.isascii():
+        spaces = tuple([" " if match[0] else "" for match in found])
+        return Tokens(words, surfaces, spaces, plain=ascii_words and _PLAIN.fullmatch(text) is not None)
+    words = tuple([unicodedata.normalize("NFC", word) for word in words])
+    return Tokens(words, surfaces, tuple([_one_space(match[0]) for match in found]))
 
 
-def join(pieces: Iterable[tuple[str, bool]]) -> str:
-    """Write (surface, spaced) pieces as one text."""
-    return "".join([" " + surface if spaced else surface for surface, spaced in pieces]).lstrip()
+def _one_space(space: str) -> str:
+    return space if not space or space in _KEPT_SPACES else " "
+
+
+def join(pieces: Iterable[tuple[str, str]]) -> str:
+    """Write (surface, space before it) pieces as one text."""
+    return "".join([space + surface for surface, space in pieces]).lstrip()
