@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate, chain, pairwise
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from polyref.align import AlignSettings, MergeOrder
 from polyref.align.similarity import Matrix
@@ -29,6 +29,9 @@ from polyref.lattice.writing import Writer
 from polyref.score import MAX_ORDER, BleuScale, Matches, NgramTrie
 from polyref.text import TextSettings, Tokens, tokenize
 from polyref.text.marks import is_mark
+
+if TYPE_CHECKING:
+    from polyref.lattice.drawing import ThemeName
 
 _SAMPLED_INSTEAD = 1000  # how many sentences are drawn where a lattice is too large to be searched
 
@@ -270,18 +273,27 @@ class Lattice:
     # -- one sentence -----------------------------------------------------------------------------------------
 
     def __contains__(self, text: str) -> bool:
+        return self._find(text) is not None
+
+    def sentence(self, text: str) -> Sentence | None:
+        """The sentence of the lattice with these words; None if it has none."""
+        path = self._find(text)
+        return None if path is None else self._sentence(path)
+
+    def _find(self, text: str) -> list[int] | None:
+        """The automaton's arcs that spell a text."""
         numbers = {word: number for number, word in enumerate(self._numbering.vocabulary)}
         automaton = self._compressed.automaton
-        states = {0}
+        paths: dict[int, list[int]] = {0: []}
         for word in tokenize(text, self._text).words:
             number = numbers.get(word, -1)
-            states = {
-                automaton.target[arc]
-                for state in states
+            paths = {
+                automaton.target[arc]: [*path, arc]
+                for state, path in paths.items()
                 for arc in range(automaton.first[state], automaton.first[state + 1])
                 if automaton.word[arc] == number
             }
-        return any(automaton.final[state] for state in states)
+        return next((path for state, path in paths.items() if automaton.final[state]), None)
 
     def bleu(self, text: str) -> float:
         """The sentence BLEU of any text against the gold references, 0 to 100."""
@@ -353,3 +365,32 @@ class Lattice:
         for arc in self.arcs:
             found.setdefault(arc.source, []).append(arc)
         return found
+
+    # -- its picture ------------------------------------------------------------------------------------------
+
+    def draw(
+        self,
+        *,
+        highlight: int | str | None = 1,
+        theme: ThemeName = "auto",
+        title: str | None = None,
+        legend: bool = True,
+    ) -> str:
+        """A map of the lattice as SVG, in which each reference is a line and each word a station.
+
+        `highlight` is the sentence to mark: 1 for the best new one, 2 for the second best, a text, or None. The
+        element has no ids, so that a page may hold several.
+        """
+        from polyref.lattice.drawing import as_svg, draw_one
+
+        return as_svg(draw_one(self, highlight, title, legend=legend), theme)
+
+    def _repr_svg_(self) -> str | None:
+        """How a notebook shows it; None leaves that to `repr`, where a drawing would be too large to read."""
+        try:
+            return self.draw()
+        except SettingsError:
+            return None
+
+    def __repr__(self) -> str:
+        return f"<Lattice of {len(self.tokens):,} references, {self.states:,} states, {len(self.arcs):,} arcs>"

@@ -1,0 +1,219 @@
+"""A whole picture: maps one under the other, what is written over and under them, and a legend.
+
+In:   lattices, and the sentence to highlight.
+Out:  a Figure: maps, texts and letters with their places, in points.
+Not:  the map itself (layout.py), file formats (svg.py, tikz.py, page.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+from polyref.errors import SettingsError
+from polyref.lattice.build import START
+from polyref.lattice.drawing.layout import BADGE, Badge, Box, Map, lay_out
+from polyref.lattice.drawing.measure import broken_into_lines, text_width
+from polyref.lattice.drawing.network import Network, network_of
+from polyref.text.tokens import join
+
+if TYPE_CHECKING:
+    from polyref.lattice.lattice import Lattice, Sentence
+
+MOST_REFERENCES = 20
+MOST_WORDS = 1000
+_MARGIN = 26.0
+_TITLE = 17.0
+_SMALL = 13.0
+_LEAST_WIDTH = 620.0
+_LEADING = 1.5
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A line of text; `y` is its baseline. `width`: what it may take."""
+
+    x: float
+    y: float
+    text: str
+    size: float
+    tone: Literal["ink", "faint"] = "ink"
+    bold: bool = False
+
+    @property
+    def box(self) -> Box:
+        width = text_width(self.text, self.size, bold=self.bold)
+        return Box(self.x, self.y - 0.8 * self.size, width, 1.05 * self.size)
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """A map at its place. `way`: the nodes of the highlighted sentence. `marked`: words to point out."""
+
+    x: float
+    y: float
+    map: Map
+    way: tuple[int, ...] = ()
+    marked: frozenset[int] = frozenset()
+
+
+@dataclass(slots=True)
+class Figure:
+    """`markers`: patches in the highlight's colour. `rules`: heights at which a thin line runs across."""
+
+    width: float
+    height: float = 0.0
+    description: str = ""
+    panels: list[Panel] = field(default_factory=list)
+    texts: list[Text] = field(default_factory=list)
+    badges: list[Badge] = field(default_factory=list)
+    markers: list[Box] = field(default_factory=list)
+    rules: list[float] = field(default_factory=list)
+
+
+def check_size(lattice: Lattice) -> None:
+    """Refuse what nobody could read."""
+    references, words = len(lattice.tokens), sum(map(len, lattice.tokens))
+    if references > MOST_REFERENCES or words > MOST_WORDS:
+        raise SettingsError(
+            f"a drawing has room for {MOST_REFERENCES} references with {MOST_WORDS:,} words in all, and these are "
+            f"{references:,} with {words:,}; draw some of them, or write dot, fst or json"
+        )
+
+
+def highlighted(lattice: Lattice, wanted: int | str | None) -> Sentence | None:
+    """The sentence to highlight: the N-th best new one, or a text. None where there is none, or none was wanted."""
+    if wanted is None or wanted == 0:
+        return None
+    if isinstance(wanted, str):
+        sentence = lattice.sentence(wanted)
+        if sentence is None:
+            raise SettingsError(f'the lattice has no sentence "{wanted}"; highlight one that it has')
+        return sentence
+    if wanted < 0:
+        raise SettingsError(f"highlight is {wanted}; give 1 for the best sentence, 2 for the second, or a text")
+    best = lattice.best(wanted)
+    if len(best) < wanted and wanted > 1:
+        raise SettingsError(f"highlight is {wanted}, and there are {len(best)} sentences to choose from")
+    return best[wanted - 1] if best else None
+
+
+def way_of(lattice: Lattice, network: Network, words: Sequence[str]) -> tuple[int, ...]:
+    """The nodes of a sentence. Of several ways, one that stays with the same references as long as it can."""
+    arcs = lattice.arcs
+    leaving: dict[int, list[int]] = {}
+    for number, arc in enumerate(arcs):
+        leaving.setdefault(arc.source, []).append(number)
+    # From the end: for each position, the states from which the rest of the sentence can be said.
+    can_end: list[set[int]] = [set(lattice.finals)]
+    for word in reversed(words):
+        can_end.append({arc.source for arc in arcs if arc.word == word and arc.target in can_end[-1]})
+    can_end.reverse()
+    state, with_us, way = START, set(range(len(lattice.tokens))), []
+    for position, word in enumerate(words):
+        fitting = [n for n in leaving[state] if arcs[n].word == word and arcs[n].target in can_end[position + 1]]
+        chosen = max(fitting, key=lambda n: (len(with_us & set(arcs[n].references)), len(arcs[n].references), -n))
+        way.append(chosen)
+        with_us = (with_us & set(arcs[chosen].references)) or set(arcs[chosen].references)
+        state = arcs[chosen].target
+    return tuple(network.way(way))
+
+
+def draw_one(lattice: Lattice, highlight: int | str | None, title: str | None, *, legend: bool = True) -> Figure:
+    """One lattice with its title and, if wanted, its legend."""
+    check_size(lattice)
+    network = network_of(lattice)
+    drawn = lay_out(network)
+    figure = Figure(max(drawn.width, _LEAST_WIDTH) + 2 * _MARGIN)
+    sentence = highlighted(lattice, highlight)
+    y = _title(figure, title, size_of(lattice))
+    way = way_of(lattice, network, sentence.words) if sentence else ()
+    figure.panels.append(Panel(_MARGIN, y, drawn, way))
+    figure.height = y + drawn.height + _MARGIN
+    if legend:
+        _legend(figure, y + drawn.height + 30, lattice, sentence)
+    return figure
+
+
+def draw_panels(
+    panels: Iterable[tuple[Lattice, str, Iterable[int]]], title: str | None, highlight: int | str | None
+) -> Figure:
+    """Lattices of the same references, one under the other, each with a caption and with arcs to point out.
+
+    The sentence is highlighted in the last one.
+    """
+    given = list(panels)
+    last = given[-1][0]
+    check_size(last)
+    networks = [network_of(lattice) for lattice, _, _ in given]
+    maps = [lay_out(network) for network in networks]
+    figure = Figure(max([_LEAST_WIDTH, *(drawn.width for drawn in maps)]) + 2 * _MARGIN)
+    sentence = highlighted(last, highlight)
+    y = _title(figure, title, "")
+    for number, ((lattice, caption, marked), network, drawn) in enumerate(zip(given, networks, maps, strict=True)):
+        if number:
+            figure.rules.append(y - 24)
+        figure.texts.append(Text(_MARGIN, y + 6, f"({chr(ord('a') + number)})", _SMALL + 1, bold=True))
+        lines = broken_into_lines(caption, _SMALL + 1, figure.width - 2 * _MARGIN - 32)
+        for line in lines:
+            figure.texts.append(Text(_MARGIN + 32, y + 6, line, _SMALL + 1))
+            y += _LEADING * (_SMALL + 1)
+        is_last = number == len(given) - 1
+        way = way_of(lattice, network, sentence.words) if sentence and is_last else ()
+        nodes = frozenset(network.word_nodes[arc] for arc in marked)
+        figure.panels.append(Panel(_MARGIN, y, drawn, way, nodes))
+        y += drawn.height + 50
+    figure.rules.append(y - 24)
+    _legend(figure, y, last, sentence)
+    return figure
+
+
+def size_of(lattice: Lattice) -> str:
+    """A lattice in numbers."""
+    references = len(lattice.tokens)
+    return f"{references} references, {_number(lattice.count)} sentences, {_number(lattice.new)} of them new"
+
+
+def texts_of(lattice: Lattice) -> list[str]:
+    """The gold references as texts, single spaces between their words."""
+    texts = [join(zip(tokens.surfaces, tokens.spaces, strict=True)) for tokens in lattice.tokens]
+    return [" ".join(text.split()) for text in texts]
+
+
+def _number(value: int) -> str:
+    return f"{value:,}" if value < 10**15 else f"{value:.2e}" if value < 10**300 else "more than 1e300"
+
+
+def _title(figure: Figure, title: str | None, subtitle: str) -> float:
+    y = _MARGIN
+    if title:
+        for line in broken_into_lines(title, _TITLE * 1.12, figure.width - 2 * _MARGIN):
+            figure.texts.append(Text(_MARGIN, y + 0.8 * _TITLE, line, _TITLE, bold=True))
+            y += _LEADING * _TITLE
+    if subtitle:
+        figure.texts.append(Text(_MARGIN, y + 0.8 * _SMALL, subtitle, _SMALL, "faint"))
+        y += _LEADING * _SMALL
+    figure.description = ". ".join(part for part in (title, subtitle) if part)
+    return y + 10 if y > _MARGIN else y
+
+
+def _legend(figure: Figure, y: float, lattice: Lattice, sentence: Sentence | None) -> None:
+    """Each reference in full, and the highlighted sentence with its score; sets the figure's height."""
+    x = _MARGIN + 2 * BADGE + 10
+    room = figure.width - x - _MARGIN
+    for reference, text in enumerate(texts_of(lattice)):
+        figure.badges.append(Badge(reference, _MARGIN + BADGE, y + BADGE))
+        for line in broken_into_lines(text, _SMALL, room):
+            figure.texts.append(Text(x, y + BADGE + 0.35 * _SMALL, line, _SMALL))
+            y += _LEADING * _SMALL
+        y += 3
+    if sentence is not None:
+        y += 6
+        lines = broken_into_lines(f"{sentence.text}   BLEU {sentence.bleu:.1f}", _SMALL * 1.12, room)
+        tall = len(lines) * _LEADING * _SMALL
+        figure.markers.append(Box(_MARGIN, y, 2 * BADGE, tall - 3))
+        for line in lines:
+            figure.texts.append(Text(x, y + BADGE + 0.35 * _SMALL, line, _SMALL, bold=True))
+            y += _LEADING * _SMALL
+    figure.height = y + _MARGIN - 6

@@ -1,0 +1,249 @@
+"""Where everything is drawn: stations with their boxes, and lines in short stretches.
+
+In:   a network.
+Out:  a map in points, wrapped into rows where it would be too wide. Nothing overlaps: labels stand in columns, and
+      lines bend in the gaps between columns only.
+Not:  colours and file formats (svg.py, tikz.py), what is written around the map (figure.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from polyref.lattice.drawing.columns import Column, Element, arrange
+from polyref.lattice.drawing.heights import Piece, heights
+from polyref.lattice.drawing.measure import text_width
+from polyref.lattice.drawing.network import Kind, Network
+
+FONT = 14.0
+WORD_HEIGHT = 25.0
+WIDEST_ROW = 1500.0
+BADGE = 8.5  # the radius of a reference's letter at the head of its line
+_WORD_PADDING = 9.0
+_BADGE_PITCH = 20.0
+_ROW_GAP = 44.0
+_RUN_OUT = 26.0  # how far lines go on where a row ends before they do
+_WIDTH: dict[Kind, float] = {"start": 11.0, "crossing": 11.0, "end": 5.0}
+_MARGIN: dict[Kind, float] = {"start": 4.0, "crossing": 5.0, "end": 5.0, "word": 4.5}
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    x: float
+    y: float
+    width: float
+    height: float
+
+    def overlaps(self, other: Box) -> bool:
+        apart_x = self.x + self.width <= other.x or other.x + other.width <= self.x
+        return not (apart_x or self.y + self.height <= other.y or other.y + other.height <= self.y)
+
+    def moved(self, x: float, y: float) -> Box:
+        return Box(self.x + x, self.y + y, self.width, self.height)
+
+
+@dataclass(frozen=True, slots=True)
+class Station:
+    """A node where it is drawn; a word's label fits into its box."""
+
+    node: int
+    kind: Kind
+    label: str
+    references: tuple[int, ...]
+    box: Box
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """A part of a reference's line, level at both ends. `edge`: the nodes it leads from and to, one if it is at one."""
+
+    reference: int
+    edge: tuple[int, int]
+    x1: float
+    y1: float
+    x2: float
+    y2: float
+
+
+@dataclass(frozen=True, slots=True)
+class Badge:
+    """A reference's letter at the head of its line, at the start of a row."""
+
+    reference: int
+    x: float
+    y: float
+
+
+@dataclass(frozen=True, slots=True)
+class Map:
+    """Everything lies between 0 and `width`, 0 and `height`. Stretches are in order for each reference and row."""
+
+    width: float
+    height: float
+    pitch: float  # from a line to the next one beside it
+    stations: list[Station]
+    stretches: list[Stretch]
+    badges: list[Badge]
+
+
+def lay_out(network: Network, widest: float = WIDEST_ROW) -> Map:
+    """The map of a network; it does not depend on which sentence is highlighted."""
+    columns = arrange(network)
+    pitch = 6.0 if len(network.lines) <= 6 else 5.0
+    widths = [max(_node_width(network, element) for element in column) for column in columns]
+    rows = _rows(columns, widths, widest)
+    stations: list[Station] = []
+    stretches: list[Stretch] = []
+    badges: list[Badge] = []
+    width = top = 0.0
+    for first, end in rows:
+        row = _Row(network, columns, widths, pitch, first, end)
+        stations += row.stations(top)
+        stretches += row.stretches(top)
+        badges += row.badges(top)
+        width = max(width, row.width)
+        top += row.height + _ROW_GAP
+    return Map(width, top - _ROW_GAP, pitch, stations, stretches, badges)
+
+
+def _node_width(network: Network, element: Element) -> float:
+    if element.node is None:
+        return 0.0
+    node = network.nodes[element.node]
+    if node.kind == "word":
+        return max(WORD_HEIGHT, text_width(node.label, FONT, bold=True) + 2 * _WORD_PADDING)
+    return _WIDTH[node.kind]
+
+
+def _rows(columns: Sequence[Column], widths: Sequence[float], widest: float) -> list[tuple[int, int]]:
+    """The columns of each row: as few rows as possible, alike in length, cut where few lines run side by side."""
+    gap = 38.0  # about what a gap will need
+    ends = [0.0]
+    for width in widths:
+        ends.append(ends[-1] + width + gap)
+    count = int(ends[-1] // widest) + 1
+    even = ends[-1] / count
+    cost: list[dict[int, tuple[float, int]]] = [{0: (0.0, 0)}]
+    for _ in range(count):
+        reached: dict[int, tuple[float, int]] = {}
+        for end in range(1, len(columns) + 1):
+            side_by_side = 0 if end == len(columns) else len(columns[end - 1])
+            for first, (before, _) in cost[-1].items():
+                length = ends[end] - ends[first]
+                if first < end and length <= max(1.25 * even, widths[end - 1] + gap):
+                    uneven = (length / even - 1) ** 2
+                    total = before + 10 * uneven + 0.15 * side_by_side
+                    if end not in reached or total < reached[end][0]:
+                        reached[end] = (total, first)
+        cost.append(reached)
+    if len(columns) not in cost[-1]:
+        return [(0, len(columns))]  # labels too long to be shared out evenly
+    cuts = [len(columns)]
+    for reached in reversed(cost[1:]):
+        cuts.append(reached[cuts[-1]][1])
+    return list(pairwise(reversed(cuts)))
+
+
+class _Row:
+    """Some columns, drawn from the left margin; each line begins at its letter."""
+
+    def __init__(
+        self,
+        network: Network,
+        columns: Sequence[Column],
+        widths: Sequence[float],
+        pitch: float,
+        first: int,
+        end: int,
+    ):
+        self.network = network
+        self.pitch = pitch
+        self.columns = list(columns[first:end])
+        self.widths = list(widths[first:end])
+        self.after = columns[end] if end < len(columns) else []
+        if first:
+            # A row that goes on from the one above begins with all its lines apart, each at its letter.
+            before = {r: element for element in columns[first - 1] for r in element.references}
+            order = [r for element in columns[first] for r in element.references]
+            self.columns.insert(0, [Element((r,), None, _edge(before[r], r, columns[first])) for r in order])
+            self.widths.insert(0, 0.0)
+        pieces = [[self._piece(element, c) for element in column] for c, column in enumerate(self.columns)]
+        self.tops = heights(pieces)
+        self.at = [
+            {r: top + port for top, piece in zip(tops, column, strict=True) for r, port in piece.ports.items()}
+            for tops, column in zip(self.tops, pieces, strict=True)
+        ]
+        self.pieces = pieces
+        lowest = [t + p.height for ts, ps in zip(self.tops, pieces, strict=True) for t, p in zip(ts, ps, strict=True)]
+        self.height = max(lowest)
+        self.x = self._columns_from_the_left()
+        self.width = self.x[-1] + self.widths[-1] + (_RUN_OUT if self.after else 2.0)
+
+    def _piece(self, element: Element, column: int) -> Piece:
+        count = len(element.references)
+        if column == 0:
+            height = (count - 1) * _BADGE_PITCH + 2 * BADGE
+            ports = {r: BADGE + n * _BADGE_PITCH for n, r in enumerate(element.references)}
+            return Piece(ports, height, (_BADGE_PITCH - 2 * BADGE) / 2)
+        across = (count - 1) * self.pitch
+        if element.node is None:
+            return Piece({r: n * self.pitch for n, r in enumerate(element.references)}, across, 6.5, passing=True)
+        kind = self.network.nodes[element.node].kind
+        height = max(across + (13.0 if kind == "word" else 11.0), WORD_HEIGHT if kind == "word" else 0.0)
+        upper = (height - across) / 2
+        return Piece({r: upper + n * self.pitch for n, r in enumerate(element.references)}, height, _MARGIN[kind])
+
+    def _columns_from_the_left(self) -> list[float]:
+        x = [2 * BADGE + (6.0 if self.network.nodes and self.widths[0] else 2.0)]
+        for c, (before, after) in enumerate(pairwise(self.at)):
+            steepest = max((abs(before[r] - after[r]) for r in before.keys() & after.keys()), default=0.0)
+            x.append(x[-1] + self.widths[c] + min(max(18.0, 14.0 + 0.42 * steepest), 70.0))
+        return x
+
+    def stations(self, top: float) -> list[Station]:
+        found = []
+        for c, column in enumerate(self.columns):
+            for n, element in enumerate(column):
+                if element.node is not None:
+                    node = self.network.nodes[element.node]
+                    width = _node_width(self.network, element)
+                    x = self.x[c] + (self.widths[c] - width) / 2
+                    box = Box(x, top + self.tops[c][n], width, self.pieces[c][n].height)
+                    found.append(Station(element.node, node.kind, node.label, element.references, box))
+        return found
+
+    def badges(self, top: float) -> list[Badge]:
+        return [Badge(r, BADGE, top + y) for r, y in self.at[0].items()]
+
+    def stretches(self, top: float) -> list[Stretch]:
+        found = []
+        for reference in sorted(self.at[0]):
+            x, edge = BADGE, (0, 0)
+            for c, column in enumerate(self.columns):
+                if reference not in self.at[c]:
+                    break
+                y = top + self.at[c][reference]
+                element = next(element for element in column if reference in element.references)
+                edge = element.edge
+                if c:
+                    before = next(e for e in self.columns[c - 1] if reference in e.references)
+                    between = _edge(before, reference, column)
+                    found.append(Stretch(reference, between, x, top + self.at[c - 1][reference], self.x[c], y))
+                elif self.x[0] > x:
+                    found.append(Stretch(reference, edge, x, y, self.x[0], y))
+                x = self.x[c] + self.widths[c]
+                if self.widths[c]:
+                    found.append(Stretch(reference, edge, self.x[c], y, x, y))
+            else:
+                if any(reference in element.references for element in self.after):
+                    last = next(e for e in self.columns[-1] if reference in e.references)
+                    found.append(Stretch(reference, _edge(last, reference, self.after), x, y, x + _RUN_OUT, y))
+        return found
+
+
+def _edge(before: Element, reference: int, column: Column) -> tuple[int, int]:
+    """The edge that a line is on between an element and the column behind it."""
+    after = next(element for element in column if reference in element.references)
+    return before.edge[0] if before.node is None else before.node, after.edge[1]

@@ -1,0 +1,181 @@
+"""Write a figure as SVG.
+
+In:   a figure and a theme.
+Out:  an <svg> element without ids, so that several can stand in one page.
+Not:  where things are (layout.py, figure.py), files (save.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
+from xml.sax.saxutils import escape, quoteattr
+
+from polyref.lattice.drawing.colours import DARK, LIGHT, THEMES, Theme, ThemeName, letter
+from polyref.lattice.drawing.figure import Figure, Panel, Text
+from polyref.lattice.drawing.layout import BADGE, FONT, Badge, Station, Stretch
+from polyref.lattice.drawing.measure import is_certain, text_width
+
+FONTS = "system-ui, 'Helvetica Neue', Helvetica, Arial, 'Liberation Sans', 'Noto Sans', 'DejaVu Sans', sans-serif"
+
+
+def as_svg(figure: Figure, theme: ThemeName = "auto") -> str:
+    """The figure as one <svg> element. "auto" is light, and dark where the reader's system is set to dark."""
+    light = THEMES.get(theme, LIGHT)
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="polyref polyref-{theme}" role="img" '
+        f'width="{figure.width:.0f}" height="{figure.height:.0f}" '
+        f'viewBox="0 0 {figure.width:.0f} {figure.height:.0f}" font-family={quoteattr(FONTS)}>',
+        f"<title>{visible(figure.description)}</title>",
+    ]
+    if theme == "auto":
+        parts.append(f"<style>@media (prefers-color-scheme: dark) {{{_dark_rules()}}}</style>")
+    parts.append(f'<rect class="paper" width="100%" height="100%" fill="{light.paper}"/>')
+    for y in figure.rules:
+        parts.append(
+            f'<path class="rule" d="M26 {y:.1f}H{figure.width - 26:.1f}" stroke="{light.rule}" stroke-width="1"/>'
+        )
+    for box in figure.markers:
+        parts.append(
+            f'<rect class="marker" x="{box.x:.1f}" y="{box.y:.1f}" width="{box.width:.1f}" '
+            f'height="{box.height:.1f}" rx="5" fill="{light.marker}"/>'
+        )
+    for panel in figure.panels:
+        parts.extend(_panel(panel, light))
+    parts.extend(_badge(badge, light) for badge in figure.badges)
+    parts.extend(_text(text, light) for text in figure.texts)
+    return "\n".join([*parts, "</svg>"]) + "\n"
+
+
+def visible(text: str) -> str:
+    """A text as XML takes it: escaped, and what XML has no room for replaced."""
+    allowed = (c if c >= " " and c not in "\ufffe\uffff" and not "\ud800" <= c <= "\udfff" else "�" for c in text)
+    return escape("".join(allowed))
+
+
+def _dark_rules() -> str:
+    """The same classes on dark paper."""
+    rules = {
+        ".paper": f"fill:{DARK.paper}",
+        ".ink": f"fill:{DARK.ink}",
+        ".faint": f"fill:{DARK.faint}",
+        ".rule": f"stroke:{DARK.rule}",
+        ".way": f"stroke:{DARK.marker}",
+        ".pill": f"fill:{DARK.paper}",
+        ".shared": f"stroke:{DARK.ink}",
+        ".marker": f"fill:{DARK.marker}",
+        ".end": f"fill:{DARK.ink}",
+    }
+    for number in range(len(DARK.lines)):
+        rules[f".line{number}"] = f"stroke:{DARK.line(number)}"
+        rules[f".dot{number}"] = f"fill:{DARK.line(number)}"
+        rules[f".on{number}"] = f"fill:{DARK.on_line(number)}"
+    return "".join(f".polyref-auto {name}{{{rule}}}" for name, rule in rules.items())
+
+
+def _panel(panel: Panel, theme: Theme) -> Iterator[str]:
+    drawn = panel.map
+    thick = drawn.pitch - 1.6
+    yield f'<g transform="translate({panel.x:.1f} {panel.y:.1f})">'
+    if panel.way:
+        yield way_path(panel, panel.way, theme)
+    yield f'<g fill="none" stroke-width="{thick:.1f}" stroke-linejoin="round">'
+    for reference in sorted({stretch.reference for stretch in drawn.stretches}):
+        path = path_of(stretch for stretch in drawn.stretches if stretch.reference == reference)
+        dashed = ' stroke-dasharray="9 3"' if reference >= len(theme.lines) else ""
+        yield (
+            f'<path class="line{reference % len(theme.lines)}" data-reference="{reference}" d="{path}" '
+            f'stroke="{theme.line(reference)}"{dashed}/>'
+        )
+    yield "</g>"
+    on_way = set(panel.way)
+    for station in drawn.stations:
+        yield _station(station, theme, marked=station.node in on_way or station.node in panel.marked)
+    for badge in drawn.badges:
+        yield _badge(badge, theme)
+    yield "</g>"
+
+
+def way_path(panel: Panel, way: Iterable[int], theme: Theme) -> str:
+    """A broad stroke under the lines that a sentence runs along."""
+    edges = set(pairwise(way))
+    on_it = {edge[1] for edge in edges} | {edge[0] for edge in edges}
+    stretches = [s for s in panel.map.stretches if s.edge in edges or (s.edge[0] == s.edge[1] and s.edge[0] in on_it)]
+    return (
+        f'<path class="way" d="{path_of(stretches)}" fill="none" stroke="{theme.marker}" '
+        f'stroke-width="{panel.map.pitch + 9:.1f}" stroke-linecap="round" stroke-linejoin="round"/>'
+    )
+
+
+def path_of(stretches: Iterable[Stretch]) -> str:
+    """Stretches as one path; those that go on from each other are one stroke."""
+    parts: list[str] = []
+    at: tuple[int, float, float] | None = None
+    for s in stretches:
+        if at != (s.reference, s.x1, s.y1):
+            parts.append(f"M{s.x1:.1f} {s.y1:.1f}")
+        if abs(s.y1 - s.y2) < 0.05:
+            parts.append(f"H{s.x2:.1f}")
+        else:
+            middle = (s.x1 + s.x2) / 2
+            parts.append(f"C{middle:.1f} {s.y1:.1f} {middle:.1f} {s.y2:.1f} {s.x2:.1f} {s.y2:.1f}")
+        at = (s.reference, s.x2, s.y2)
+    return "".join(parts)
+
+
+def _station(station: Station, theme: Theme, *, marked: bool) -> str:
+    box = station.box
+    place = f'x="{box.x:.1f}" y="{box.y:.1f}" width="{box.width:.1f}" height="{box.height:.1f}"'
+    if station.kind == "end":
+        return f'<rect class="end" {place} rx="1.5" fill="{theme.ink}"/>'
+    alone = len(station.references) == 1 and station.kind == "word"
+    name, colour = (
+        (f"line{station.references[0] % len(theme.lines)}", theme.line(station.references[0]))
+        if alone
+        else ("shared", theme.ink)
+    )
+    fill = theme.marker if marked and station.kind == "word" else theme.paper
+    classes = f"{'pill' if fill == theme.paper else 'marker'} {name}"
+    corner = min(box.width, box.height, 25.0) / 2
+    pill = f'<rect class="{classes}" {place} rx="{corner:.1f}" fill="{fill}" stroke="{colour}" stroke-width="1.8"/>'
+    if station.kind != "word":
+        return pill
+    names = ", ".join(letter(reference) for reference in sorted(station.references))
+    text = _label(station, theme, bold=marked)
+    return f'<g data-node="{station.node}"><title>{visible(station.label)}: {names}</title>{pill}{text}</g>'
+
+
+def _label(station: Station, theme: Theme, *, bold: bool) -> str:
+    box = station.box
+    weight = ' font-weight="bold"' if bold else ""
+    return (
+        f'<text class="ink" x="{box.x + box.width / 2:.1f}" y="{box.y + box.height / 2 + 0.35 * FONT:.1f}" '
+        f'font-size="{FONT:.0f}" text-anchor="middle"{weight}{_fixed(station.label, FONT, bold)} '
+        f'fill="{theme.ink}">{visible(station.label)}</text>'
+    )
+
+
+def _fixed(text: str, size: float, bold: bool) -> str:
+    """Where the width is a guess, the reader's font must keep to it."""
+    if is_certain(text):
+        return ""
+    return f' textLength="{text_width(text, size, bold=bold):.1f}" lengthAdjust="spacingAndGlyphs"'
+
+
+def _badge(badge: Badge, theme: Theme) -> str:
+    number = badge.reference % len(theme.lines)
+    return (
+        f'<g data-reference="{badge.reference}"><circle class="dot{number}" cx="{badge.x:.1f}" cy="{badge.y:.1f}" '
+        f'r="{BADGE}" fill="{theme.line(badge.reference)}"/>'
+        f'<text class="on{number}" x="{badge.x:.1f}" y="{badge.y + 4:.1f}" font-size="11" font-weight="bold" '
+        f'text-anchor="middle" fill="{theme.on_line(badge.reference)}">{letter(badge.reference)}</text></g>'
+    )
+
+
+def _text(text: Text, theme: Theme) -> str:
+    colour = theme.ink if text.tone == "ink" else theme.faint
+    weight = ' font-weight="bold"' if text.bold else ""
+    return (
+        f'<text class="{text.tone}" x="{text.x:.1f}" y="{text.y:.1f}" font-size="{text.size:.0f}"{weight}'
+        f'{_fixed(text.text, text.size, text.bold)} fill="{colour}">{visible(text.text)}</text>'
+    )
