@@ -12,10 +12,9 @@ one reference to another, the marks and the place decide.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from itertools import chain
+from itertools import chain, pairwise
 from typing import NamedTuple
 
 from polyref.text import TextSettings, Tokens, tokenize
@@ -88,11 +87,17 @@ class Writer:
     def _plain_pieces(self) -> list[str]:
         """Each word with the space before it."""
         pieces: list[str] = []
+        firsts = []
         for tokens in self._references:
+            firsts.append(len(pieces))
             pieces += [" " + surface for surface in tokens.surfaces]
-            pieces[-len(tokens)] = tokens.surfaces[0]
+            pieces[firsts[-1]] = tokens.surfaces[0]
             if tokens.surfaces[-1] == ".":
                 pieces[-1] = "."
+        if len({pieces[place][0].isupper() for place in firsts}) > 1:
+            # "A" and "a" may be one word: it is written as most references have it.
+            for place in firsts:
+                pieces[place] = _most_frequent([self._surfaces[same] for same in self._places[self._arcs[place]]])
         return pieces
 
     @cached_property
@@ -105,18 +110,19 @@ class Writer:
         together = [place for place in self._places[arc] if self._arc_before(place) == before]
         fitting = [place for place in together or self._places[arc] if self._opening[place] == opening]
         place = (fitting or together or self._places[arc])[0]
-        word, surface = self._words[place], self._surfaces[place]
+        word = self._words[place]
+        surface = _most_frequent([self._surfaces[place] for place in fitting or together or self._places[arc]])
         if not fitting and self._settings.fold_case:
             surface = self._casing.fit(word, surface, opening=opening)
         last = "" if before == _START else self._words[self._places[before][0]]
-        space = "" if before == _START else self._space(before, arc, place if together else None)
+        space = "" if before == _START else self._space(before, arc, together)
         sure = bool(space) or before == _START or self._is_sure(last, word)
         return _Piece(space, surface, opens_behind(word, last, opening), sure)
 
-    def _space(self, before: int, arc: int, together: int | None) -> str:
-        """The space between two arcs; `together` is a place where a reference has both."""
-        if together is not None:
-            return self._spaces[together]
+    def _space(self, before: int, arc: int, together: list[int]) -> str:
+        """The space between two arcs; `together` are the places where a reference has both."""
+        if together:
+            return _most_frequent([self._spaces[place] for place in together])
         place, last_place = self._places[arc][0], self._places[before][0]
         word, last = self._words[place], self._words[last_place]
         seen = self._pair_spaces.get((last, word))
@@ -150,7 +156,9 @@ class Writer:
 
     @cached_property
     def _surfaces(self) -> list[str]:
-        return list(chain.from_iterable([tokens.surfaces for tokens in self._references]))
+        if not self._settings.fold_case:
+            return list(chain.from_iterable([tokens.surfaces for tokens in self._references]))
+        return list(chain.from_iterable(map(self._casing.surfaces, self._references)))
 
     @cached_property
     def _spaces(self) -> list[str]:
@@ -199,21 +207,26 @@ class Writer:
     @cached_property
     def _pair_spaces(self) -> dict[tuple[str, str], str]:
         """The space between each two words that are neighbours in a reference: the most frequent one."""
-        seen: dict[tuple[str, str], Counter[str]] = {}
-        for place, (last, word) in enumerate(zip(self._words, self._words[1:], strict=False), 1):
+        seen: dict[tuple[str, str], list[str]] = {}
+        for place, pair in enumerate(pairwise(self._words), 1):
             if not self._is_first(place):
-                seen.setdefault((last, word), Counter())[self._spaces[place]] += 1
-        return {pair: max(counts, key=lambda space: (counts[space], space)) for pair, counts in seen.items()}
+                seen.setdefault(pair, []).append(self._spaces[place])
+        return {pair: _most_frequent(spaces) for pair, spaces in seen.items()}
 
     @cached_property
     def _unspaced_gap(self) -> str:
         """What stands between words of scripts that need no spaces: nothing, unless the references mostly have one."""
         glued = spaced = 0
-        for place, (last, word) in enumerate(zip(self._words, self._words[1:], strict=False), 1):
+        for place, (last, word) in enumerate(pairwise(self._words), 1):
             if needs_no_space(last[-1]) and needs_no_space(word[0]) and not self._is_first(place):
                 spaced += bool(self._spaces[place])
                 glued += not self._spaces[place]
         return " " if spaced > glued else ""
+
+
+def _most_frequent(forms: Sequence[str]) -> str:
+    """The form that occurs most often; the earlier one of two that are as frequent."""
+    return forms[0] if len(forms) == 1 else max(dict.fromkeys(forms), key=forms.count)
 
 
 def _sentences(origin: Sequence[int], path: Sequence[int]) -> Iterator[list[int]]:

@@ -37,14 +37,22 @@ def openings(tokens: Tokens) -> list[bool]:
     return found
 
 
+def shouts(tokens: Tokens) -> bool:
+    """Whether a reference is written in capitals alone: then they say nothing about its words."""
+    capitals = [surface for surface in tokens.surfaces if surface != surface.lower()]
+    return sum(map(len, capitals)) > 5 and all(surface == surface.upper() for surface in tokens.surfaces)
+
+
 class Casing:
     """What an example's references say about capitals."""
 
     def __init__(self, references: Sequence[Tokens]):
+        calm = [tokens for tokens in references if not shouts(tokens)]
+        self._some_shout = 0 < len(calm) < len(references)
         capitals = cased = 0
         self._inside: dict[str, Counter[str]] = {}
         self._dotless = False  # Turkish and its kin, where the capital of i is another one
-        for tokens in references:
+        for tokens in calm or references:
             for word, surface, opening in zip(tokens.words, tokens.surfaces, openings(tokens), strict=True):
                 if not opening:
                     self._inside.setdefault(word, Counter())[surface] += 1
@@ -53,6 +61,19 @@ class Casing:
                     capitals += surface[0].isupper()
                 self._dotless = self._dotless or "ı" in surface or "İ" in surface
         self._capitalises = 2 * capitals > cased
+
+    def surfaces(self, tokens: Tokens) -> tuple[str, ...]:
+        """A reference as it stands; one that shouts among others that do not, in their voice."""
+        if not self._some_shout or not shouts(tokens):
+            return tokens.surfaces
+        calm = [
+            self._inside_form(word, surface.lower())
+            for word, surface in zip(tokens.words, tokens.surfaces, strict=True)
+        ]
+        return tuple(
+            self.fit(word, surface, opening=True) if opening else surface
+            for word, surface, opening in zip(tokens.words, calm, openings(tokens), strict=True)
+        )
 
     def fit(self, word: str, surface: str, *, opening: bool) -> str:
         """A word from an opening for the inside of a sentence, or from the inside for an opening."""
@@ -65,7 +86,8 @@ class Casing:
         # "iPhone" and "eBay" keep their form.
         if not self._capitalises or surface != surface.lower() or (self._dotless and surface[0] == "i"):
             return surface
-        return surface[0].upper() + surface[1:]
+        capital = surface[0].upper()
+        return capital + surface[1:] if len(capital) == 1 else surface
 
     def _inside_form(self, word: str, surface: str) -> str:
         seen = self._inside.get(word)
