@@ -33,8 +33,7 @@ Column = list[Element]  # from top to bottom
 def arrange(network: Network) -> list[Column]:
     """The columns of a network, each in an order that keeps crossings few. The same network gives the same order."""
     groups = _groups(network)
-    best = orders = [list(range(len(network.lines))) for _ in groups]
-    orders = [_regrouped(group, {r: r for r in range(len(network.lines))}) for group in groups]
+    orders = best = [_regrouped(group, dict.fromkeys(group, 0)) for group in groups]
     fewest = -1
     for sweep in range(_SWEEPS):
         _sweep(groups, orders, forward=sweep % 2 == 0)
@@ -137,9 +136,11 @@ def _neighbours_swapped(group: Group, order: Sequence[int]) -> list[list[int]]:
     for n in range(len(blocks) - 1):
         swapped = [*blocks[:n], blocks[n + 1], blocks[n], *blocks[n + 2 :]]
         found.append([r for block in swapped for r in block])
-    for n in range(len(order) - 1):
-        if group[order[n]] == group[order[n + 1]]:
-            found.append([*order[:n], order[n + 1], order[n], *order[n + 2 :]])
+    found += [
+        [*order[:n], order[n + 1], order[n], *order[n + 2 :]]
+        for n in range(len(order) - 1)
+        if group[order[n]] == group[order[n + 1]]
+    ]
     return found
 
 

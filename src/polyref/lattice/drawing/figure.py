@@ -8,7 +8,7 @@ Not:  the map itself (layout.py), file formats (svg.py, tikz.py, page.py).
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 from polyref.errors import SettingsError
@@ -32,7 +32,7 @@ _LEADING = 1.5
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A line of text; `y` is its baseline. `width`: what it may take."""
+    """A line of text; `y` is its baseline. `tail` follows it, less loud."""
 
     x: float
     y: float
@@ -40,10 +40,11 @@ class Text:
     size: float
     tone: Literal["ink", "faint"] = "ink"
     bold: bool = False
+    tail: str = ""
 
     @property
     def box(self) -> Box:
-        width = text_width(self.text, self.size, bold=self.bold)
+        width = text_width(self.text, self.size, bold=self.bold) + text_width(self.tail, self.size) + self.size
         return Box(self.x, self.y - 0.8 * self.size, width, 1.05 * self.size)
 
 
@@ -210,10 +211,11 @@ def _legend(figure: Figure, y: float, lattice: Lattice, sentence: Sentence | Non
         y += 3
     if sentence is not None:
         y += 6
-        lines = broken_into_lines(f"{sentence.text}   BLEU {sentence.bleu:.1f}", _SMALL * 1.12, room)
-        tall = len(lines) * _LEADING * _SMALL
-        figure.markers.append(Box(_MARGIN, y, 2 * BADGE, tall - 3))
+        score = f"BLEU {sentence.bleu:.1f}"
+        lines = broken_into_lines(sentence.text, _SMALL * 1.12, room - text_width(score, _SMALL) - _SMALL)
+        figure.markers.append(Box(_MARGIN, y, 2 * BADGE, len(lines) * _LEADING * _SMALL - 3))
         for line in lines:
             figure.texts.append(Text(x, y + BADGE + 0.35 * _SMALL, line, _SMALL, bold=True))
             y += _LEADING * _SMALL
+        figure.texts[-1] = replace(figure.texts[-1], tail=score)
     figure.height = y + _MARGIN - 6

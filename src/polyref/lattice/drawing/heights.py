@@ -91,16 +91,17 @@ def _blocks(columns: Sequence[Sequence[Piece]], joins: Sequence[_Join]) -> tuple
             tied.setdefault(column, []).append((n, m))
     block_of: dict[Place, int] = {}
     offset: dict[Place, float] = {}
+    blocks = 0
     for c, column in enumerate(columns):
         for n in range(len(column)):
             place = (c, n)
             if place not in before:
-                block = len(set(block_of.values())) if not block_of else max(block_of.values()) + 1
-                block_of[place], offset[place] = block, 0.0
+                block_of[place], offset[place] = blocks, 0.0
                 while place in after:
                     join = after[place]
-                    block_of[join.right], offset[join.right] = block, offset[place] + join.shift
+                    block_of[join.right], offset[join.right] = blocks, offset[place] + join.shift
                     place = join.right
+                blocks += 1
     return block_of, offset
 
 

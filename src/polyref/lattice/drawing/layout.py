@@ -8,7 +8,7 @@ Not:  colours and file formats (svg.py, tikz.py), what is written around the map
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -19,8 +19,9 @@ from polyref.lattice.drawing.network import Kind, Network
 
 FONT = 14.0
 WORD_HEIGHT = 25.0
-WIDEST_ROW = 1500.0
+WIDEST_ROW = 1600.0
 BADGE = 8.5  # the radius of a reference's letter at the head of its line
+LEAD_IN = (0, 0)  # the edge of a line between its letter and the first node or column of a row
 _WORD_PADDING = 9.0
 _BADGE_PITCH = 20.0
 _ROW_GAP = 44.0
@@ -57,7 +58,7 @@ class Station:
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """A part of a reference's line, level at both ends. `edge`: the nodes it leads from and to, one if it is at one."""
+    """A part of a reference's line, level at both ends. `edge`: the nodes that it leads from and to."""
 
     reference: int
     edge: tuple[int, int]
@@ -119,7 +120,7 @@ def _node_width(network: Network, element: Element) -> float:
 
 def _rows(columns: Sequence[Column], widths: Sequence[float], widest: float) -> list[tuple[int, int]]:
     """The columns of each row: as few rows as possible, alike in length, cut where few lines run side by side."""
-    gap = 38.0  # about what a gap will need
+    gap = 32.0  # about what a gap will need
     ends = [0.0]
     for width in widths:
         ends.append(ends[-1] + width + gap)
@@ -132,9 +133,9 @@ def _rows(columns: Sequence[Column], widths: Sequence[float], widest: float) -> 
             side_by_side = 0 if end == len(columns) else len(columns[end - 1])
             for first, (before, _) in cost[-1].items():
                 length = ends[end] - ends[first]
-                if first < end and length <= max(1.25 * even, widths[end - 1] + gap):
+                if first < end and length <= max(1.3 * even, widths[end - 1] + gap):
                     uneven = (length / even - 1) ** 2
-                    total = before + 10 * uneven + 0.15 * side_by_side
+                    total = before + 10 * uneven + 0.3 * side_by_side
                     if end not in reached or total < reached[end][0]:
                         reached[end] = (total, first)
         cost.append(reached)
@@ -165,9 +166,8 @@ class _Row:
         self.after = columns[end] if end < len(columns) else []
         if first:
             # A row that goes on from the one above begins with all its lines apart, each at its letter.
-            before = {r: element for element in columns[first - 1] for r in element.references}
             order = [r for element in columns[first] for r in element.references]
-            self.columns.insert(0, [Element((r,), None, _edge(before[r], r, columns[first])) for r in order])
+            self.columns.insert(0, [Element((r,), None, LEAD_IN) for r in order])
             self.widths.insert(0, 0.0)
         pieces = [[self._piece(element, c) for element in column] for c, column in enumerate(self.columns)]
         self.tops = heights(pieces)
@@ -218,32 +218,29 @@ class _Row:
         return [Badge(r, BADGE, top + y) for r, y in self.at[0].items()]
 
     def stretches(self, top: float) -> list[Stretch]:
-        found = []
-        for reference in sorted(self.at[0]):
-            x, edge = BADGE, (0, 0)
-            for c, column in enumerate(self.columns):
-                if reference not in self.at[c]:
-                    break
-                y = top + self.at[c][reference]
-                element = next(element for element in column if reference in element.references)
-                edge = element.edge
-                if c:
-                    before = next(e for e in self.columns[c - 1] if reference in e.references)
-                    between = _edge(before, reference, column)
-                    found.append(Stretch(reference, between, x, top + self.at[c - 1][reference], self.x[c], y))
-                elif self.x[0] > x:
-                    found.append(Stretch(reference, edge, x, y, self.x[0], y))
-                x = self.x[c] + self.widths[c]
-                if self.widths[c]:
-                    found.append(Stretch(reference, edge, self.x[c], y, x, y))
-            else:
-                if any(reference in element.references for element in self.after):
-                    last = next(e for e in self.columns[-1] if reference in e.references)
-                    found.append(Stretch(reference, _edge(last, reference, self.after), x, y, x + _RUN_OUT, y))
-        return found
+        return [stretch for reference in sorted(self.at[0]) for stretch in self._stretches_of(reference, top)]
+
+    def _stretches_of(self, reference: int, top: float) -> Iterator[Stretch]:
+        """A line from its letter to its end, or to where the row ends. Inside a node's column it is cut at the node."""
+        x, y, edge = BADGE, top + self.at[0][reference], LEAD_IN
+        for c, column in enumerate(self.columns):
+            element = _of_line(column, reference)
+            if element is None:
+                return
+            here = top + self.at[c][reference]
+            yield Stretch(reference, edge, x, y, self.x[c], here)
+            beside = self.columns[c + 1] if c + 1 < len(self.columns) else self.after
+            middle, right = self.x[c] + self.widths[c] / 2, self.x[c] + self.widths[c]
+            yield Stretch(reference, edge, self.x[c], here, middle, here)
+            after = _of_line(beside, reference)
+            if after is None:
+                return  # it ends here
+            is_lead_in = c == 0 and element.node is None
+            edge = LEAD_IN if is_lead_in else (element.edge[0], after.edge[1])
+            yield Stretch(reference, edge, middle, here, right, here)
+            x, y = right, here
+        yield Stretch(reference, edge, x, y, x + _RUN_OUT, y)
 
 
-def _edge(before: Element, reference: int, column: Column) -> tuple[int, int]:
-    """The edge that a line is on between an element and the column behind it."""
-    after = next(element for element in column if reference in element.references)
-    return before.edge[0] if before.node is None else before.node, after.edge[1]
+def _of_line(column: Column, reference: int) -> Element | None:
+    return next((element for element in column if reference in element.references), None)

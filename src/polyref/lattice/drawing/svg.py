@@ -31,15 +31,15 @@ def as_svg(figure: Figure, theme: ThemeName = "auto") -> str:
     if theme == "auto":
         parts.append(f"<style>@media (prefers-color-scheme: dark) {{{_dark_rules()}}}</style>")
     parts.append(f'<rect class="paper" width="100%" height="100%" fill="{light.paper}"/>')
-    for y in figure.rules:
-        parts.append(
-            f'<path class="rule" d="M26 {y:.1f}H{figure.width - 26:.1f}" stroke="{light.rule}" stroke-width="1"/>'
-        )
-    for box in figure.markers:
-        parts.append(
-            f'<rect class="marker" x="{box.x:.1f}" y="{box.y:.1f}" width="{box.width:.1f}" '
-            f'height="{box.height:.1f}" rx="5" fill="{light.marker}"/>'
-        )
+    parts.extend(
+        f'<path class="rule" d="M26 {y:.1f}H{figure.width - 26:.1f}" stroke="{light.rule}" stroke-width="1"/>'
+        for y in figure.rules
+    )
+    parts.extend(
+        f'<rect class="marker" x="{box.x:.1f}" y="{box.y:.1f}" width="{box.width:.1f}" height="{box.height:.1f}" '
+        f'rx="5" fill="{light.marker}"/>'
+        for box in figure.markers
+    )
     for panel in figure.panels:
         parts.extend(_panel(panel, light))
     parts.extend(_badge(badge, light) for badge in figure.badges)
@@ -99,11 +99,10 @@ def _panel(panel: Panel, theme: Theme) -> Iterator[str]:
 def way_path(panel: Panel, way: Iterable[int], theme: Theme) -> str:
     """A broad stroke under the lines that a sentence runs along."""
     edges = set(pairwise(way))
-    on_it = {edge[1] for edge in edges} | {edge[0] for edge in edges}
-    stretches = [s for s in panel.map.stretches if s.edge in edges or (s.edge[0] == s.edge[1] and s.edge[0] in on_it)]
+    stretches = [stretch for stretch in panel.map.stretches if stretch.edge in edges]
     return (
         f'<path class="way" d="{path_of(stretches)}" fill="none" stroke="{theme.marker}" '
-        f'stroke-width="{panel.map.pitch + 9:.1f}" stroke-linecap="round" stroke-linejoin="round"/>'
+        f'stroke-width="{panel.map.pitch + 9:.1f}" stroke-linejoin="round"/>'
     )
 
 
@@ -112,6 +111,8 @@ def path_of(stretches: Iterable[Stretch]) -> str:
     parts: list[str] = []
     at: tuple[int, float, float] | None = None
     for s in stretches:
+        if s.x1 == s.x2:
+            continue
         if at != (s.reference, s.x1, s.y1):
             parts.append(f"M{s.x1:.1f} {s.y1:.1f}")
         if abs(s.y1 - s.y2) < 0.05:
@@ -175,7 +176,10 @@ def _badge(badge: Badge, theme: Theme) -> str:
 def _text(text: Text, theme: Theme) -> str:
     colour = theme.ink if text.tone == "ink" else theme.faint
     weight = ' font-weight="bold"' if text.bold else ""
+    tail = ""
+    if text.tail:
+        tail = f'<tspan class="faint" dx="9" font-weight="normal" fill="{theme.faint}">{visible(text.tail)}</tspan>'
     return (
         f'<text class="{text.tone}" x="{text.x:.1f}" y="{text.y:.1f}" font-size="{text.size:.0f}"{weight}'
-        f'{_fixed(text.text, text.size, text.bold)} fill="{colour}">{visible(text.text)}</text>'
+        f'{_fixed(text.text, text.size, text.bold)} fill="{colour}">{visible(text.text)}{tail}</text>'
     )
