@@ -1,8 +1,9 @@
 """Build, count, list, sample and search the lattice."""
 
 from polyref.lattice.engine import AutoEngine, CompiledEngine, Engine, EngineName, PlainEngine
-from polyref.lattice.lattice import Arc, Lattice, Sentence
+from polyref.lattice.lattice import Lattice
 from polyref.lattice.merging import check_words, engine_named, merge, prepare
+from polyref.lattice.parts import Arc, Sentence
 from polyref.lattice.settings import NODE_BUDGET, SearchSettings
 
 __all__ = [

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from polyref import compiled
-from polyref.align.merge_order import MergeOrder, plan_merges
+from polyref.align.merge_order import Merge, MergeOrder, plan_merges
 from polyref.align.similarity import Matrix, hard_similarity, soft_similarity
 from polyref.lattice.build import States, build
 from polyref.lattice.determinise import MAX_STATES, Automaton, determinise, lattice_arcs, suffix_counts
@@ -91,21 +91,26 @@ class PlainEngine:
         if similarity is None:
             similarity = hard_similarity(list(chain.from_iterable(references)))
         merges, pieces = plan_merges(references, similarity, penalty, merge_order)
-        states: States = build(references, merges)
-        automaton = determinise(references, states, MAX_STATES)
-        arcs, _ = lattice_arcs(references, states)
-        return Compressed(
-            states.after,
-            states=states.count,
-            arcs=sum(map(len, arcs)),
-            pieces=pieces,
-            count=suffix_counts(automaton)[0],
-            deterministic=automaton.deterministic,
-            automaton=lambda: automaton,
-        )
+        return compressed_by(references, merges, pieces)
 
     def search(self, lattice: Compressed, references: Sequence[Sequence[int]], task: Task) -> Found | None:
         return search(lattice.automaton, references, lattice.count, task)
+
+
+def compressed_by(references: Sequence[Sequence[int]], merges: Sequence[Merge], pieces: int) -> Compressed:
+    """The lattice that some merges make, in plain Python; they leave the references in so many pieces."""
+    states: States = build(references, merges)
+    automaton = determinise(references, states, MAX_STATES)
+    arcs, _ = lattice_arcs(references, states)
+    return Compressed(
+        states.after,
+        states=states.count,
+        arcs=sum(map(len, arcs)),
+        pieces=pieces,
+        count=suffix_counts(automaton)[0],
+        deterministic=automaton.deterministic,
+        automaton=lambda: automaton,
+    )
 
 
 class CompiledEngine:

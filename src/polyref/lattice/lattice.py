@@ -9,20 +9,19 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate, chain, pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from polyref.align import AlignSettings, MergeOrder
-from polyref.align.similarity import Matrix
+from polyref.align import AlignSettings
 from polyref.encode import Encoder
 from polyref.errors import SettingsError
 from polyref.lattice.build import START
-from polyref.lattice.determinise import suffix_counts
+from polyref.lattice.determinise import Automaton, suffix_counts
 from polyref.lattice.engine import AutoEngine, Compressed, Engine, EngineName
 from polyref.lattice.hashing import word_hashes
 from polyref.lattice.numbering import Numbering
+from polyref.lattice.parts import Aligned, Arc, Sentence
 from polyref.lattice.search import Found, Task, floors_for
 from polyref.lattice.settings import SearchSettings
 from polyref.lattice.writing import Writer
@@ -31,40 +30,12 @@ from polyref.text import TextSettings, Tokens, tokenize
 from polyref.text.marks import is_mark
 
 if TYPE_CHECKING:
+    from os import PathLike
+
     from polyref.lattice.drawing import ThemeName
+    from polyref.lattice.steps import Step
 
 _SAMPLED_INSTEAD = 1000  # how many sentences are drawn where a lattice is too large to be searched
-
-
-class Arc(NamedTuple):
-    """A word between two states, and the gold references that say it there (counted from 0)."""
-
-    source: int
-    target: int
-    word: str
-    references: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Sentence:
-    """A sentence of the lattice. `origins` names, for each word, the gold references that say it there.
-
-    `words` are what is compared, `surfaces` how they stand in the text.
-    """
-
-    text: str
-    words: tuple[str, ...]
-    surfaces: tuple[str, ...]
-    bleu: float
-    origins: tuple[tuple[int, ...], ...]
-
-
-class Aligned(NamedTuple):
-    """What the references were aligned by. Without a similarity, equal words were linked."""
-
-    similarity: Matrix | None
-    penalty: int  # in units of 1e-4
-    merge_order: MergeOrder
 
 
 class Lattice:
@@ -85,7 +56,7 @@ class Lattice:
         self.penalty = penalty
         self.aligned = aligned
         self._text = text
-        self._numbering = numbering
+        self.numbering = numbering
         self._compressed = compressed
         self._engine = engine
 
@@ -131,7 +102,7 @@ class Lattice:
     @property
     def new(self) -> int:
         """How many of the sentences are no gold reference."""
-        return self.count - len(self._numbering.references)
+        return self.count - len(self.numbering.references)
 
     @property
     def deterministic(self) -> bool:
@@ -146,7 +117,7 @@ class Lattice:
             for step in steps:
                 said.setdefault(step, []).append(gold)
         return tuple(
-            Arc(source, target, self._numbering.vocabulary[word], tuple(gold))
+            Arc(source, target, self.numbering.vocabulary[word], tuple(gold))
             for (source, target, word), gold in sorted(said.items())
         )
 
@@ -161,25 +132,36 @@ class Lattice:
     def _steps_of_references(self) -> list[list[tuple[int, int, int]]]:
         """For each gold reference and each of its words: the states before and behind it, and its number."""
         after = [int(state) for state in self._compressed.after]
-        starts = list(accumulate(map(len, self._numbering.references), initial=0))
+        starts = list(accumulate(map(len, self.numbering.references), initial=0))
         found = []
-        for distinct in self._numbering.same:
+        for distinct in self.numbering.same:
             behind = after[starts[distinct] : starts[distinct + 1]]
-            words = self._numbering.references[distinct]
+            words = self.numbering.references[distinct]
             found.append(list(zip([START, *behind], behind, words, strict=False)))
         return found
 
     @cached_property
     def finals(self) -> frozenset[int]:
         """The states where a sentence may end."""
-        ends = accumulate(map(len, self._numbering.references))
+        ends = accumulate(map(len, self.numbering.references))
         return frozenset(int(self._compressed.after[end - 1]) for end in ends)
+
+    @property
+    def automaton(self) -> Automaton:
+        """The lattice made deterministic: each sentence is one path."""
+        return self._compressed.automaton
+
+    def with_states(self, compressed: Compressed, engine: Engine) -> Lattice:
+        """The same references, merged in another way."""
+        return Lattice(
+            self.tokens, self.numbering, compressed, engine, text=self._text, penalty=self.penalty, aligned=self.aligned
+        )
 
     # -- its sentences ----------------------------------------------------------------------------------------
 
     def sentences(self) -> Iterator[Sentence]:
         """Every distinct sentence, gold ones too, depth first; words in the order in which they were first read."""
-        automaton = self._compressed.automaton
+        automaton = self.automaton
         path: list[int] = []
         waiting = [iter(range(automaton.first[0], automaton.first[1]))]
         while waiting:
@@ -204,7 +186,7 @@ class Lattice:
 
     def _draw(self, generator: random.Random) -> list[int]:
         """One walk: a number below the count, and at each state the arc behind which that many sentences lie."""
-        automaton, counts = self._compressed.automaton, self._suffix_counts
+        automaton, counts = self.automaton, self._suffix_counts
         left = generator.randrange(counts[0])
         state = 0
         path: list[int] = []
@@ -222,7 +204,7 @@ class Lattice:
 
     @cached_property
     def _suffix_counts(self) -> list[int]:
-        return suffix_counts(self._compressed.automaton)
+        return suffix_counts(self.automaton)
 
     def best(self, size: int, settings: SearchSettings | None = None) -> list[Sentence]:
         """The best sentences by BLEU against the gold references that are not gold themselves, best first."""
@@ -233,18 +215,18 @@ class Lattice:
         """What `best` finds, as arcs and counts, and whether it is exact."""
         floors = None
         if settings.min_bleu:
-            lengths = [len(reference) for reference in self._numbering.references]
+            lengths = [len(reference) for reference in self.numbering.references]
             floors = floors_for(settings.min_bleu, lengths, sum(lengths))
         task = Task(
             wanted=min(size, max(self.new, 0)),
             lowest_order=1 if settings.min_bleu == 0 else MAX_ORDER,
             floors=floors,
-            word_hashes=word_hashes(self._numbering.vocabulary, settings.seed),
-            marks=[not settings.unseen_marks and is_mark(word) for word in self._numbering.vocabulary],
+            word_hashes=word_hashes(self.numbering.vocabulary, settings.seed),
+            marks=[not settings.unseen_marks and is_mark(word) for word in self.numbering.vocabulary],
             node_budget=settings.node_budget,
             tie_limit=settings.tie_limit,
         )
-        found = self._engine.search(self._compressed, self._numbering.references, task)
+        found = self._engine.search(self._compressed, self.numbering.references, task)
         return self._best_of_sample(task, settings) if found is None else found
 
     def _best_of_sample(self, task: Task, settings: SearchSettings) -> Found:
@@ -252,13 +234,13 @@ class Lattice:
         from polyref.lattice.hashing import sentence_hash
         from polyref.lattice.ranking import Candidate, Ranking
 
-        ranking = Ranking(task.wanted, [len(reference) for reference in self._numbering.references])
-        gold = set(self._numbering.references)
+        ranking = Ranking(task.wanted, [len(reference) for reference in self.numbering.references])
+        gold = set(self.numbering.references)
         hashes = task.word_hashes.tolist()
         generator = random.Random(settings.seed)
         for _ in range(_SAMPLED_INSTEAD):
             path = self._draw(generator)
-            words = tuple([self._compressed.automaton.word[arc] for arc in path])
+            words = tuple([self.automaton.word[arc] for arc in path])
             matches = Matches(len(words), self._trie.matches(words))
             enough = task.floors is None or matches.product() >= task.floors[matches.length]
             tidy = not any(
@@ -282,8 +264,8 @@ class Lattice:
 
     def _find(self, text: str) -> list[int] | None:
         """The automaton's arcs that spell a text."""
-        numbers = {word: number for number, word in enumerate(self._numbering.vocabulary)}
-        automaton = self._compressed.automaton
+        numbers = {word: number for number, word in enumerate(self.numbering.vocabulary)}
+        automaton = self.automaton
         paths: dict[int, list[int]] = {0: []}
         for word in tokenize(text, self._text).words:
             number = numbers.get(word, -1)
@@ -297,7 +279,7 @@ class Lattice:
 
     def bleu(self, text: str) -> float:
         """The sentence BLEU of any text against the gold references, 0 to 100."""
-        numbers = {word: number for number, word in enumerate(self._numbering.vocabulary)}
+        numbers = {word: number for number, word in enumerate(self.numbering.vocabulary)}
         words = tokenize(text, self._text).words
         return self._bleu([numbers.get(word, -1) for word in words])
 
@@ -309,11 +291,11 @@ class Lattice:
 
     @cached_property
     def _trie(self) -> NgramTrie:
-        return NgramTrie(self._numbering.references)
+        return NgramTrie(self.numbering.references)
 
     @cached_property
     def _scale(self) -> BleuScale:
-        return BleuScale(map(len, self._numbering.references))
+        return BleuScale(map(len, self.numbering.references))
 
     def bleus(self, found: Found) -> list[float]:
         """The scores of sentences that a search found."""
@@ -328,17 +310,17 @@ class Lattice:
         if self._compressed.arrays:
             origins: list[int] = self._compressed.arrays[3][:, 2].tolist()
             return origins
-        return list(self._compressed.automaton.origin)
+        return list(self.automaton.origin)
 
     @cached_property
     def _writer(self) -> Writer:
         firsts: dict[int, Tokens] = {}
-        for tokens, distinct in zip(self.tokens, self._numbering.same, strict=True):
+        for tokens, distinct in zip(self.tokens, self.numbering.same, strict=True):
             firsts.setdefault(distinct, tokens)
         return Writer(list(firsts.values()), self._compressed.after, self._text)
 
     def _sentence(self, path: Sequence[int]) -> Sentence:
-        automaton, vocabulary = self._compressed.automaton, self._numbering.vocabulary
+        automaton, vocabulary = self.automaton, self.numbering.vocabulary
         words = [automaton.word[arc] for arc in path]
         spelled = tuple([vocabulary[word] for word in words])
         text, surfaces = self._writer.write([automaton.origin[arc] for arc in path])
@@ -384,6 +366,29 @@ class Lattice:
         from polyref.lattice.drawing import as_svg, draw_one
 
         return as_svg(draw_one(self, highlight, title, legend=legend), theme)
+
+    def save(
+        self,
+        path: str | PathLike[str],
+        *,
+        highlight: int | str | None = 1,
+        theme: ThemeName = "auto",
+        title: str | None = None,
+        steps: bool = False,
+    ) -> None:
+        """Write it to a file: svg, png, html, tex, dot, fst or json, by the file's suffix.
+
+        `steps` draws how it came about as well: the references side by side, and the lattice after each merge.
+        """
+        from polyref.lattice.drawing.save import save
+
+        save(self, str(path), highlight=highlight, theme=theme, title=title, steps=steps)
+
+    def steps(self) -> list[Step]:
+        """How it came about: the references side by side, and the lattice after each merge."""
+        from polyref.lattice.steps import steps_of
+
+        return steps_of(self)
 
     def _repr_svg_(self) -> str | None:
         """How a notebook shows it; None leaves that to `repr`, where a drawing would be too large to read."""

@@ -16,8 +16,9 @@ from polyref.align import AlignSettings
 from polyref.encode import Encoder, Encoding
 from polyref.errors import InputError, SettingsError
 from polyref.lattice.engine import AutoEngine, CompiledEngine, Engine, EngineName, PlainEngine
-from polyref.lattice.lattice import Aligned, Lattice
+from polyref.lattice.lattice import Lattice
 from polyref.lattice.numbering import number_words
+from polyref.lattice.parts import Aligned
 from polyref.text import TextSettings, Tokens
 
 # The references of one example, in all. Memory grows with its square: 400 MB for soft alignment at the limit.

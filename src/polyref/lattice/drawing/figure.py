@@ -16,10 +16,11 @@ from polyref.lattice.build import START
 from polyref.lattice.drawing.layout import BADGE, Badge, Box, Map, lay_out
 from polyref.lattice.drawing.measure import broken_into_lines, text_width
 from polyref.lattice.drawing.network import Network, network_of
-from polyref.text.tokens import join
+from polyref.lattice.surfaces import reference_texts
 
 if TYPE_CHECKING:
-    from polyref.lattice.lattice import Lattice, Sentence
+    from polyref.lattice.lattice import Lattice
+    from polyref.lattice.parts import Sentence
 
 MOST_REFERENCES = 20
 MOST_WORDS = 1000
@@ -176,12 +177,6 @@ def size_of(lattice: Lattice) -> str:
     return f"{references} references, {_number(lattice.count)} sentences, {_number(lattice.new)} of them new"
 
 
-def texts_of(lattice: Lattice) -> list[str]:
-    """The gold references as texts, single spaces between their words."""
-    texts = [join(zip(tokens.surfaces, tokens.spaces, strict=True)) for tokens in lattice.tokens]
-    return [" ".join(text.split()) for text in texts]
-
-
 def _number(value: int) -> str:
     return f"{value:,}" if value < 10**15 else f"{value:.2e}" if value < 10**300 else "more than 1e300"
 
@@ -203,7 +198,7 @@ def _legend(figure: Figure, y: float, lattice: Lattice, sentence: Sentence | Non
     """Each reference in full, and the highlighted sentence with its score; sets the figure's height."""
     x = _MARGIN + 2 * BADGE + 10
     room = figure.width - x - _MARGIN
-    for reference, text in enumerate(texts_of(lattice)):
+    for reference, text in enumerate(reference_texts(lattice)):
         figure.badges.append(Badge(reference, _MARGIN + BADGE, y + BADGE))
         for line in broken_into_lines(text, _SMALL, room):
             figure.texts.append(Text(x, y + BADGE + 0.35 * _SMALL, line, _SMALL))

@@ -11,12 +11,12 @@ runs along lines of the references, and changes between them at stations and cro
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from polyref.lattice.build import START
+from polyref.lattice.surfaces import arc_surfaces
 
 if TYPE_CHECKING:
     from polyref.lattice.lattice import Lattice
@@ -77,7 +77,7 @@ def network_of(lattice: Lattice) -> Network:
 
     nodes = [Node("start", "", tuple(range(len(lattice.ways))), 0, 0)]
     network = Network(nodes, [], {}, {}, [arc.target for arc in arcs])
-    for arc, label in zip(arcs, _labels(lattice), strict=True):
+    for arc, label in zip(arcs, arc_surfaces(lattice), strict=True):
         network.word_nodes.append(len(nodes))
         earliest, latest = 2 * columns[arc.source] + 1, 2 * columns[arc.target] - 1
         nodes.append(Node("word", label, arc.references, earliest, latest))
@@ -108,12 +108,3 @@ def _state_columns(arcs: Sequence[tuple[int, int]], count: int) -> list[int]:
     for source, target in sorted(arcs, reverse=True):
         latest[source] = min(latest[source], latest[target] - 1)
     return [(first + last) // 2 for first, last in zip(earliest, latest, strict=True)]
-
-
-def _labels(lattice: Lattice) -> list[str]:
-    """For each arc, its word as most references write it; as the first one does if they are even."""
-    written: list[Counter[str]] = [Counter() for _ in lattice.arcs]
-    for way, tokens in zip(lattice.ways, lattice.tokens, strict=True):
-        for arc, surface in zip(way, tokens.surfaces, strict=True):
-            written[arc][surface] += 1
-    return [surfaces.most_common(1)[0][0] for surfaces in written]

@@ -7,7 +7,7 @@ Not:  where things are (layout.py, figure.py), files (save.py).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from xml.sax.saxutils import escape, quoteattr
 
@@ -19,8 +19,11 @@ from polyref.lattice.drawing.measure import is_certain, text_width
 FONTS = "system-ui, 'Helvetica Neue', Helvetica, Arial, 'Liberation Sans', 'Noto Sans', 'DejaVu Sans', sans-serif"
 
 
-def as_svg(figure: Figure, theme: ThemeName = "auto") -> str:
-    """The figure as one <svg> element. "auto" is light, and dark where the reader's system is set to dark."""
+def as_svg(figure: Figure, theme: ThemeName = "auto", *, ways: Sequence[Sequence[int]] = ()) -> str:
+    """The figure as one <svg> element. "auto" is light, and dark where the reader's system is set to dark.
+
+    `ways` are sentences that a page can show in the first map: their strokes are there, each with its `data-way`.
+    """
     light = THEMES.get(theme, LIGHT)
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" class="polyref polyref-{theme}" role="img" '
@@ -40,8 +43,8 @@ def as_svg(figure: Figure, theme: ThemeName = "auto") -> str:
         f'rx="5" fill="{light.marker}"/>'
         for box in figure.markers
     )
-    for panel in figure.panels:
-        parts.extend(_panel(panel, light))
+    for number, panel in enumerate(figure.panels):
+        parts.extend(_panel(panel, light, () if number else ways))
     parts.extend(_badge(badge, light) for badge in figure.badges)
     parts.extend(_text(text, light) for text in figure.texts)
     return "\n".join([*parts, "</svg>"]) + "\n"
@@ -73,15 +76,17 @@ def _dark_rules() -> str:
     return "".join(f".polyref-auto {name}{{{rule}}}" for name, rule in rules.items())
 
 
-def _panel(panel: Panel, theme: Theme) -> Iterator[str]:
+def _panel(panel: Panel, theme: Theme, ways: Sequence[Sequence[int]]) -> Iterator[str]:
     drawn = panel.map
     thick = drawn.pitch - 1.6
     yield f'<g transform="translate({panel.x:.1f} {panel.y:.1f})">'
     if panel.way:
-        yield way_path(panel, panel.way, theme)
+        yield _way_path(panel, panel.way, theme)
+    for number, way in enumerate(ways):
+        yield _way_path(panel, way, theme, f' data-way="{number}"')
     yield f'<g fill="none" stroke-width="{thick:.1f}" stroke-linejoin="round">'
     for reference in sorted({stretch.reference for stretch in drawn.stretches}):
-        path = path_of(stretch for stretch in drawn.stretches if stretch.reference == reference)
+        path = _path(stretch for stretch in drawn.stretches if stretch.reference == reference)
         dashed = ' stroke-dasharray="9 3"' if reference >= len(theme.lines) else ""
         yield (
             f'<path class="line{reference % len(theme.lines)}" data-reference="{reference}" d="{path}" '
@@ -96,17 +101,17 @@ def _panel(panel: Panel, theme: Theme) -> Iterator[str]:
     yield "</g>"
 
 
-def way_path(panel: Panel, way: Iterable[int], theme: Theme) -> str:
+def _way_path(panel: Panel, way: Iterable[int], theme: Theme, data: str = "") -> str:
     """A broad stroke under the lines that a sentence runs along."""
     edges = set(pairwise(way))
     stretches = [stretch for stretch in panel.map.stretches if stretch.edge in edges]
     return (
-        f'<path class="way" d="{path_of(stretches)}" fill="none" stroke="{theme.marker}" '
+        f'<path class="way"{data} d="{_path(stretches)}" fill="none" stroke="{theme.marker}" '
         f'stroke-width="{panel.map.pitch + 9:.1f}" stroke-linejoin="round"/>'
     )
 
 
-def path_of(stretches: Iterable[Stretch]) -> str:
+def _path(stretches: Iterable[Stretch]) -> str:
     """Stretches as one path; those that go on from each other are one stroke."""
     parts: list[str] = []
     at: tuple[int, float, float] | None = None

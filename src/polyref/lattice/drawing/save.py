@@ -1,0 +1,105 @@
+"""Write a lattice to a file, in the form that the file's name asks for.
+
+In:   a lattice and a path.
+Out:  the file, whole or not at all; for fst a second one with the symbols.
+Not:  the forms (svg.py, png.py, page.py, tikz.py, ../export.py).
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from polyref.data.output import open_output
+from polyref.errors import SettingsError
+from polyref.lattice.drawing.colours import LIGHT, THEMES, ThemeName
+from polyref.lattice.drawing.figure import Figure, draw_one, draw_panels, size_of
+from polyref.lattice.drawing.page import as_page, figure_page
+from polyref.lattice.drawing.png import as_png
+from polyref.lattice.drawing.svg import as_svg
+from polyref.lattice.drawing.tikz import as_tikz
+from polyref.lattice.export import as_dot, as_fst, as_json
+
+if TYPE_CHECKING:
+    from polyref.lattice.lattice import Lattice
+    from polyref.lattice.steps import Step
+
+PICTURES = ("svg", "png", "html", "tex")
+GRAPHS = ("dot", "fst", "json")
+
+
+def save(
+    lattice: Lattice,
+    path: str,
+    *,
+    highlight: int | str | None = 1,
+    theme: ThemeName = "auto",
+    title: str | None = None,
+    steps: bool = False,
+) -> None:
+    """Write the lattice, or with `steps` how it came about, by the suffix of the path."""
+    suffix = suffix_of(path, PICTURES if steps else PICTURES + GRAPHS)
+    check_theme(theme)
+    if suffix == "fst":
+        machine, symbols = as_fst(lattice)
+        _write(str(Path(path).with_suffix(".syms")), symbols)
+        _write(path, machine)
+    elif suffix == "dot":
+        _write(path, as_dot(lattice))
+    elif suffix == "json":
+        _write(path, as_json(lattice))
+    elif suffix == "html" and not steps:
+        _write(path, as_page(lattice, highlight, theme, title))
+    elif steps:
+        save_figure(draw_steps(lattice.steps(), highlight, title), path, theme, title)
+    else:
+        save_figure(draw_one(lattice, highlight, title), path, theme, title)
+
+
+def draw_steps(steps: list[Step], highlight: int | str | None, title: str | None) -> Figure:
+    """Steps one under the other, each with what was merged; the words that it linked are marked."""
+    captions = [(step.lattice, caption(step), step.linked_arcs) for step in steps]
+    return draw_panels(captions, title, highlight)
+
+
+def caption(step: Step) -> str:
+    """What a step did, in words."""
+    if step.pair is None:
+        return f"{len(step.lattice.tokens)} references side by side"
+    left, right = (chr(ord("A") + reference) for reference in step.pair)
+    links = f"{len(step.links)} link{'s' if len(step.links) > 1 else ''}"
+    soft = "" if step.lattice.penalty is None else f", worth {step.worth:.2f} over the penalty {step.lattice.penalty:g}"
+    numbers = size_of(step.lattice).partition(", ")[2]
+    return f"{left} and {right} merged: {links}{soft}; {numbers}"
+
+
+def save_figure(figure: Figure, path: str, theme: ThemeName, title: str | None) -> None:
+    """Write a picture as svg, png, html or tex. Paper and pixels cannot follow the reader's system: they are light."""
+    suffix = suffix_of(path, PICTURES)
+    if suffix == "png":
+        _write(path, as_png(as_svg(figure, "light" if theme == "auto" else theme)))
+    elif suffix == "html":
+        _write(path, figure_page(figure, theme, title))
+    elif suffix == "tex":
+        _write(path, as_tikz(figure, THEMES.get(theme, LIGHT)))
+    else:
+        _write(path, as_svg(figure, theme))
+
+
+def suffix_of(path: str, known: tuple[str, ...]) -> str:
+    """The suffix of a path, if it is a known one."""
+    suffix = Path(path).suffix.removeprefix(".").lower()
+    if suffix not in known:
+        what = f'unknown suffix ".{suffix}"' if suffix else "no suffix"
+        raise SettingsError(f"{path}: {what}; end the name in one of {', '.join('.' + name for name in known)}")
+    return suffix
+
+
+def check_theme(theme: str) -> None:
+    if theme != "auto" and theme not in THEMES:
+        raise SettingsError(f'unknown theme "{theme}"; choose one of light, dark, auto')
+
+
+def _write(path: str, content: str | bytes) -> None:
+    with open_output(path) as stream:
+        stream.write(content if isinstance(content, bytes) else content.encode("utf-8", "replace"))

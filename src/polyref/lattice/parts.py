@@ -1,0 +1,43 @@
+"""What a lattice is made of, and what is read off it.
+
+In:   nothing. Out: arcs, sentences, and what the references were aligned by. Not: the lattice (lattice.py).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from polyref.align import MergeOrder
+from polyref.align.similarity import Matrix
+
+
+class Arc(NamedTuple):
+    """A word between two states, and the gold references that say it there (counted from 0)."""
+
+    source: int
+    target: int
+    word: str
+    references: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A sentence of the lattice. `origins` names, for each word, the gold references that say it there.
+
+    `words` are what is compared, `surfaces` how they stand in the text.
+    """
+
+    text: str
+    words: tuple[str, ...]
+    surfaces: tuple[str, ...]
+    bleu: float
+    origins: tuple[tuple[int, ...], ...]
+
+
+class Aligned(NamedTuple):
+    """What the references were aligned by. Without a similarity, equal words were linked."""
+
+    similarity: Matrix | None
+    penalty: int  # in units of 1e-4
+    merge_order: MergeOrder

@@ -1,0 +1,66 @@
+"""The lattice as it comes about: the references side by side, and what each merge makes of them (Figure 1).
+
+In:   a lattice.
+Out:  one step for the beginning and one for each merge; the last one is the lattice itself.
+Not:  which pairs are merged, and why in that order (align/merge_order.py).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import accumulate, chain
+from typing import TYPE_CHECKING
+
+from polyref.align import UNIT, Links, Merge, plan_merges
+from polyref.align.similarity import Matrix, hard_similarity
+from polyref.errors import SettingsError
+from polyref.lattice.engine import PlainEngine, compressed_by
+
+if TYPE_CHECKING:
+    from polyref.lattice.lattice import Lattice
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """`pair`: the gold references that this step merged, None at the beginning. `worth`: of their links, less penalty.
+
+    `linked_arcs` are the arcs, of this step's lattice, on which the linked words stand.
+    """
+
+    lattice: Lattice
+    pair: tuple[int, int] | None
+    links: Links
+    worth: float
+    linked_arcs: frozenset[int]
+
+
+def steps_of(lattice: Lattice) -> list[Step]:
+    """The beginning, and the state after each merge."""
+    if lattice.aligned is None:
+        raise SettingsError("this lattice does not know how it was aligned; make it from references")
+    references = lattice.numbering.references
+    matrix = similarity_of(lattice)
+    merges, _ = plan_merges(references, matrix, lattice.aligned.penalty, lattice.aligned.merge_order)
+    return [_step(lattice, matrix, merges[:done]) for done in range(len(merges) + 1)]
+
+
+def similarity_of(lattice: Lattice) -> Matrix:
+    """The similarity that a lattice was aligned by, over all words of its distinct references."""
+    if lattice.aligned is None or lattice.aligned.similarity is None:
+        return hard_similarity(list(chain.from_iterable(lattice.numbering.references)))
+    return lattice.aligned.similarity
+
+
+def _step(lattice: Lattice, matrix: Matrix, merges: list[Merge]) -> Step:
+    references = lattice.numbering.references
+    # Every merge joins two pieces, in either merge order.
+    now = lattice.with_states(compressed_by(references, merges, len(references) - len(merges)), PlainEngine())
+    if not merges or lattice.aligned is None:
+        return Step(now, None, [], 0.0, frozenset())
+    left, right, links = merges[-1]
+    starts = list(accumulate(map(len, references), initial=0))
+    alike = [int(matrix[starts[left] + u, starts[right] + v]) for u, v in links]
+    pair = lattice.numbering.same.index(left), lattice.numbering.same.index(right)
+    arcs = {now.ways[gold][position] for link in links for gold, position in zip(pair, link, strict=True)}
+    worth = sum(alike) - len(links) * lattice.aligned.penalty
+    return Step(now, pair, links, worth / UNIT, frozenset(arcs))
