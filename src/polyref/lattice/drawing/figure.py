@@ -27,6 +27,7 @@ MOST_WORDS = 1000
 _MARGIN = 26.0
 _TITLE = 17.0
 _SMALL = 13.0
+_CAPTION = 14.0
 _LEAST_WIDTH = 620.0
 _LEADING = 1.5
 
@@ -138,37 +139,39 @@ def draw_one(lattice: Lattice, highlight: int | str | None, title: str | None, *
     return figure
 
 
-def draw_panels(
-    panels: Iterable[tuple[Lattice, str, Iterable[int]]], title: str | None, highlight: int | str | None
-) -> Figure:
-    """Lattices of the same references, one under the other, each with a caption and with arcs to point out.
+def draw_map(lattice: Lattice) -> Figure:
+    """The map alone, for a page that has its own words around it."""
+    check_size(lattice)
+    drawn = lay_out(network_of(lattice))
+    return Figure(drawn.width + 8, drawn.height + 8, size_of(lattice), [Panel(4, 4, drawn)])
 
-    The sentence is highlighted in the last one.
-    """
+
+def draw_panels(panels: Iterable[tuple[Lattice, str, Iterable[int]]], title: str | None) -> Figure:
+    """Lattices of the same references, one under the other, each with a caption and with arcs to point out."""
     given = list(panels)
     last = given[-1][0]
     check_size(last)
     networks = [network_of(lattice) for lattice, _, _ in given]
     maps = [lay_out(network) for network in networks]
     figure = Figure(max([_LEAST_WIDTH, *(drawn.width for drawn in maps)]) + 2 * _MARGIN)
-    sentence = highlighted(last, highlight)
     y = _title(figure, title, "")
-    for number, ((lattice, caption, marked), network, drawn) in enumerate(zip(given, networks, maps, strict=True)):
-        if number:
-            figure.rules.append(y - 24)
-        figure.texts.append(Text(_MARGIN, y + 6, f"({chr(ord('a') + number)})", _SMALL + 1, bold=True))
-        lines = broken_into_lines(caption, _SMALL + 1, figure.width - 2 * _MARGIN - 32)
-        for line in lines:
-            figure.texts.append(Text(_MARGIN + 32, y + 6, line, _SMALL + 1))
-            y += _LEADING * (_SMALL + 1)
-        is_last = number == len(given) - 1
-        way = way_of(lattice, network, sentence.words) if sentence and is_last else ()
+    for number, ((_, caption, marked), network, drawn) in enumerate(zip(given, networks, maps, strict=True)):
+        name = _panel_name(number)
+        indent = text_width(name, _CAPTION, bold=True) + 8
+        figure.texts.append(Text(_MARGIN, y + 6, name, _CAPTION, bold=True))
+        for line in broken_into_lines(caption, _CAPTION, figure.width - 2 * _MARGIN - indent):
+            figure.texts.append(Text(_MARGIN + indent, y + 6, line, _CAPTION))
+            y += _LEADING * _CAPTION
         nodes = frozenset(network.word_nodes[arc] for arc in marked)
-        figure.panels.append(Panel(_MARGIN, y, drawn, way, nodes))
+        figure.panels.append(Panel(_MARGIN, y, drawn, marked=nodes))
         y += drawn.height + 50
-    figure.rules.append(y - 24)
-    _legend(figure, y, last, sentence)
+        figure.rules.append(y - 24)
+    _legend(figure, y, last, None)
     return figure
+
+
+def _panel_name(number: int) -> str:
+    return f"({chr(ord('a') + number)})"
 
 
 def size_of(lattice: Lattice) -> str:

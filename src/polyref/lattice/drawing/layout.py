@@ -19,7 +19,7 @@ from polyref.lattice.drawing.network import Kind, Network
 
 FONT = 14.0
 WORD_HEIGHT = 25.0
-WIDEST_ROW = 1600.0
+WIDEST_ROW = 1700.0
 BADGE = 8.5  # the radius of a reference's letter at the head of its line
 LEAD_IN = (0, 0)  # the edge of a line between its letter and the first node or column of a row
 _WORD_PADDING = 9.0

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from polyref.lattice.drawing.colours import DARK, LIGHT, THEMES, Theme, ThemeName, letter
-from polyref.lattice.drawing.figure import Figure, draw_one, highlighted, size_of, way_of
+from polyref.lattice.drawing.figure import Figure, draw_map, highlighted, size_of, way_of
 from polyref.lattice.drawing.network import network_of
 from polyref.lattice.drawing.svg import FONTS, as_svg, visible
 from polyref.lattice.surfaces import reference_texts
@@ -23,11 +23,11 @@ _STYLE = """
 body { margin: 2rem; background: var(--paper); color: var(--ink); font: 16px/1.5 %(fonts)s; }
 h1 { font-size: 1.3rem; margin: 0; }
 h2 { font-size: 1rem; margin: 1.6rem 0 .4rem; }
-p { margin: .2rem 0 1rem; color: var(--faint); }
+p { margin: .2rem 0 1.4rem; color: var(--faint); }
 .map { overflow-x: auto; }
 .polyref { max-width: 100%%; height: auto; min-width: 46rem; }
 ol { list-style: none; margin: 0; padding: 0; }
-li { padding: .12rem .5rem; border-radius: .4rem; cursor: default; }
+li { width: fit-content; padding: .12rem .5rem; border-radius: .4rem; cursor: default; }
 li b { display: inline-block; min-width: 1.55em; margin-right: .6em; border-radius: 1em; text-align: center;
   font-size: .8em; }
 li i { display: inline-block; min-width: 3.4em; font-style: normal; color: var(--faint);
@@ -64,8 +64,7 @@ if (kept) show(kept);
 
 def as_page(lattice: Lattice, highlight: int | str | None, theme: ThemeName, title: str | None) -> str:
     """The map over its references and its best sentences; the highlighted one is shown at first."""
-    figure = draw_one(lattice, None, None, legend=False)
-    figure.texts.clear()
+    figure = draw_map(lattice)
     network = network_of(lattice)
     first = highlighted(lattice, highlight)
     best = lattice.best(_BEST)

@@ -7,13 +7,14 @@ Not:  the forms (svg.py, png.py, page.py, tikz.py, ../export.py).
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from polyref.data.output import open_output
 from polyref.errors import SettingsError
 from polyref.lattice.drawing.colours import LIGHT, THEMES, ThemeName
-from polyref.lattice.drawing.figure import Figure, draw_one, draw_panels, size_of
+from polyref.lattice.drawing.figure import Figure, check_size, draw_one, draw_panels, size_of
 from polyref.lattice.drawing.page import as_page, figure_page
 from polyref.lattice.drawing.png import as_png
 from polyref.lattice.drawing.svg import as_svg
@@ -42,24 +43,25 @@ def save(
     check_theme(theme)
     if suffix == "fst":
         machine, symbols = as_fst(lattice)
-        _write(str(Path(path).with_suffix(".syms")), symbols)
-        _write(path, machine)
+        write(str(Path(path).with_suffix(".syms")), symbols)
+        write(path, machine)
     elif suffix == "dot":
-        _write(path, as_dot(lattice))
+        write(path, as_dot(lattice))
     elif suffix == "json":
-        _write(path, as_json(lattice))
+        write(path, as_json(lattice))
     elif suffix == "html" and not steps:
-        _write(path, as_page(lattice, highlight, theme, title))
+        write(path, as_page(lattice, highlight, theme, title))
     elif steps:
-        save_figure(draw_steps(lattice.steps(), highlight, title), path, theme, title)
+        check_size(lattice)
+        save_figure(draw_steps(lattice.steps(), title), path, theme, title)
     else:
         save_figure(draw_one(lattice, highlight, title), path, theme, title)
 
 
-def draw_steps(steps: list[Step], highlight: int | str | None, title: str | None) -> Figure:
+def draw_steps(steps: Iterable[Step], title: str | None) -> Figure:
     """Steps one under the other, each with what was merged; the words that it linked are marked."""
     captions = [(step.lattice, caption(step), step.linked_arcs) for step in steps]
-    return draw_panels(captions, title, highlight)
+    return draw_panels(captions, title)
 
 
 def caption(step: Step) -> str:
@@ -77,13 +79,13 @@ def save_figure(figure: Figure, path: str, theme: ThemeName, title: str | None) 
     """Write a picture as svg, png, html or tex. Paper and pixels cannot follow the reader's system: they are light."""
     suffix = suffix_of(path, PICTURES)
     if suffix == "png":
-        _write(path, as_png(as_svg(figure, "light" if theme == "auto" else theme)))
+        write(path, as_png(as_svg(figure, "light" if theme == "auto" else theme)))
     elif suffix == "html":
-        _write(path, figure_page(figure, theme, title))
+        write(path, figure_page(figure, theme, title))
     elif suffix == "tex":
-        _write(path, as_tikz(figure, THEMES.get(theme, LIGHT)))
+        write(path, as_tikz(figure, THEMES.get(theme, LIGHT)))
     else:
-        _write(path, as_svg(figure, theme))
+        write(path, as_svg(figure, theme))
 
 
 def suffix_of(path: str, known: tuple[str, ...]) -> str:
@@ -100,6 +102,7 @@ def check_theme(theme: str) -> None:
         raise SettingsError(f'unknown theme "{theme}"; choose one of light, dark, auto')
 
 
-def _write(path: str, content: str | bytes) -> None:
+def write(path: str, content: str | bytes) -> None:
+    """Write a file whole or not at all."""
     with open_output(path) as stream:
         stream.write(content if isinstance(content, bytes) else content.encode("utf-8", "replace"))

@@ -156,12 +156,12 @@ def _label(station: Station, theme: Theme, *, bold: bool) -> str:
     weight = ' font-weight="bold"' if bold else ""
     return (
         f'<text class="ink" x="{box.x + box.width / 2:.1f}" y="{box.y + box.height / 2 + 0.35 * FONT:.1f}" '
-        f'font-size="{FONT:.0f}" text-anchor="middle"{weight}{_fixed(station.label, FONT, bold)} '
+        f'font-size="{FONT:.0f}" text-anchor="middle"{weight}{fixed(station.label, FONT, bold)} '
         f'fill="{theme.ink}">{visible(station.label)}</text>'
     )
 
 
-def _fixed(text: str, size: float, bold: bool) -> str:
+def fixed(text: str, size: float, bold: bool) -> str:
     """Where the width is a guess, the reader's font must keep to it."""
     if is_certain(text):
         return ""
@@ -186,5 +186,5 @@ def _text(text: Text, theme: Theme) -> str:
         tail = f'<tspan class="faint" dx="9" font-weight="normal" fill="{theme.faint}">{visible(text.tail)}</tspan>'
     return (
         f'<text class="{text.tone}" x="{text.x:.1f}" y="{text.y:.1f}" font-size="{text.size:.0f}"{weight}'
-        f'{_fixed(text.text, text.size, text.bold)} fill="{colour}">{visible(text.text)}{tail}</text>'
+        f'{fixed(text.text, text.size, text.bold)} fill="{colour}">{visible(text.text)}{tail}</text>'
     )

@@ -1,0 +1,124 @@
+"""Two references word by word: how alike their words are, and how they were aligned (Figures 4 and 5).
+
+In:   a lattice, and which two of its references.
+Out:  a Comparison: the matrix, the links, the way of the dynamic programme through it; as JSON and as a text table.
+Not:  the picture (drawing/matrix.py).
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import TYPE_CHECKING
+
+from polyref.align import UNIT, Links
+from polyref.align.pairwise import Table, fill, trace_back
+from polyref.errors import SettingsError
+from polyref.lattice.steps import similarity_of
+
+if TYPE_CHECKING:
+    from polyref.lattice.lattice import Lattice
+
+JSON_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Rows are words of the left reference, columns of the right one. Numbers are what they stand for, 0 to 1.
+
+    `path` leads from corner to corner: (u, v) means that u words on the left and v on the right are done. A step in
+    both is a link; a step in one is a word without a partner. `penalty` is None where equal words were linked.
+    """
+
+    pair: tuple[int, int]
+    left: tuple[str, ...]
+    right: tuple[str, ...]
+    similarity: tuple[tuple[float, ...], ...]
+    penalty: float | None
+    links: Links
+    path: tuple[tuple[int, int], ...]
+    worth: float
+
+    def as_json(self) -> str:
+        content = {
+            "format": "polyref.matrix",
+            "version": JSON_VERSION,
+            "pair": self.pair,
+            "left": self.left,
+            "right": self.right,
+            "similarity": self.similarity,
+            "penalty": self.penalty,
+            "links": self.links,
+            "path": self.path,
+            "worth": self.worth,
+        }
+        return json.dumps(content, ensure_ascii=False) + "\n"
+
+    def as_table(self) -> str:
+        """For a terminal: a row a word on the left, and a star at each link."""
+        names = max(map(len, self.left))
+        widths = [max(5, len(word)) for word in self.right]
+        linked = set(self.links)
+        lines = [" " * names + "".join(f"  {word:>{width}} " for word, width in zip(self.right, widths, strict=True))]
+        for u, (word, row) in enumerate(zip(self.left, self.similarity, strict=True)):
+            cells = (
+                f"  {self._cell(value):>{width}}{'*' if (u, v) in linked else ' '}"
+                for v, (value, width) in enumerate(zip(row, widths, strict=True))
+            )
+            lines.append(f"{word:<{names}}" + "".join(cells))
+        return "\n".join(line.rstrip() for line in [*lines, self.caption()]) + "\n"
+
+    def caption(self) -> str:
+        """The alignment in one line."""
+        links = f"{len(self.links)} link{'' if len(self.links) == 1 else 's'}"
+        if self.penalty is None:
+            return f"{links} between equal words"
+        return f"{links}, worth {self.worth:.2f} over the penalty {self.penalty:g}"
+
+    def _cell(self, value: float) -> str:
+        return ("1" if value else ".") if self.penalty is None else f"{value:.2f}"
+
+
+def compare(lattice: Lattice, first: int, second: int) -> Comparison:
+    """How two gold references, counted from 0, were aligned when the lattice was made."""
+    if lattice.aligned is None:
+        raise SettingsError("this lattice does not know how it was aligned; make it from references")
+    count = len(lattice.tokens)
+    for reference in (first, second):
+        if not 0 <= reference < count:
+            raise SettingsError(f"there is no reference {reference}; they are counted from 0 to {count - 1}")
+    same = lattice.numbering.same
+    if same[first] == same[second]:
+        raise SettingsError(f"references {first} and {second} are the same; choose two that differ")
+    if same[first] > same[second]:
+        first, second = second, first
+    starts = list(accumulate(map(len, lattice.numbering.references), initial=0))
+    rows, columns = (slice(starts[same[r]], starts[same[r] + 1]) for r in (first, second))
+    units = similarity_of(lattice)[rows, columns].tolist()
+    opt = fill(units, lattice.aligned.penalty)
+    return Comparison(
+        (first, second),
+        lattice.tokens[first].surfaces,
+        lattice.tokens[second].surfaces,
+        tuple(tuple(value / UNIT for value in row) for row in units),
+        lattice.penalty,
+        trace_back(opt),
+        _path(opt),
+        opt[-1][-1] / UNIT,
+    )
+
+
+def _path(opt: Table) -> tuple[tuple[int, int], ...]:
+    """The way that `trace_back` takes, with the words that it drops, from the first word to the last."""
+    u, v = len(opt) - 1, len(opt[0]) - 1
+    path = [(u, v)]
+    while u or v:
+        if v == 0 or (u and opt[u - 1][v] == opt[u][v]):
+            u -= 1
+        elif u == 0 or opt[u][v - 1] == opt[u][v]:
+            v -= 1
+        else:
+            u, v = u - 1, v - 1
+        path.append((u, v))
+    return tuple(reversed(path))
