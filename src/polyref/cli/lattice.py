@@ -1,22 +1,23 @@
-"""`polyref lattice`: look at the lattices of a file's examples."""
+"""`polyref lattice`: look at the lattices of a file's examples, and draw them."""
 
 from __future__ import annotations
 
 import json
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from polyref.cli import options as o
-from polyref.data import MAX_LINE_BYTES, Fields, read
+from polyref.cli.lattices import Lattices, with_files
+from polyref.data import MAX_LINE_BYTES, Fields
 from polyref.data.jsonl import decimal_text
-from polyref.data.lines import display_name, read_lines
-from polyref.encode import open_encoder
+from polyref.data.lines import read_lines
 from polyref.errors import InputError, SettingsError
-from polyref.lattice import NODE_BUDGET, Lattice, SearchSettings, engine_named
+from polyref.lattice import NODE_BUDGET, Lattice, SearchSettings, Sentence
 from polyref.text import TextSettings
 
 if TYPE_CHECKING:
@@ -27,7 +28,20 @@ MOST_SENTENCES = 10_000  # an example, as expand has it
 
 def lattice(
     file: o.Input,
-    id: Annotated[str | None, typer.Option("--id", metavar="ID", help="Only the example with this id.")] = None,
+    id: o.Id = None,
+    output: Annotated[
+        str | None,
+        typer.Option(
+            "--output", "-o", metavar="OUT", help="Write it: svg, png, html, tex, dot, fst or json; {id} in the name."
+        ),
+    ] = None,
+    highlight: Annotated[
+        str,
+        typer.Option("--highlight", metavar="N|TEXT", help="Mark the N-th best sentence, or a text; 0 marks none."),
+    ] = "1",
+    theme: o.ThemeOption = "auto",
+    title: o.TitleOption = None,
+    steps: Annotated[bool, typer.Option("--steps", help="Show the references side by side, and each merge.")] = False,
     best: Annotated[int, typer.Option("--best", metavar="N", help="Add the N best new sentences by BLEU.")] = 0,
     listed: Annotated[int, typer.Option("--list", metavar="N", help="Add the first N sentences, gold ones too.")] = 0,
     sample: Annotated[
@@ -58,29 +72,39 @@ def lattice(
     max_line_bytes: o.MaxLineBytes = MAX_LINE_BYTES,
     as_json: o.JsonOption = False,
 ) -> None:
-    """Show the lattice of each example: its size, how many sentences it holds, and some of them."""  # fmt: skip
-    for name, value in (("best", best), ("list", listed), ("sample", sample)):
-        if not 0 <= value <= MOST_SENTENCES:
-            raise SettingsError(f"--{name} is {value}; give a number from 0 to {MOST_SENTENCES:,}")
+    """Show the lattice of each example: its size, how many sentences it holds, and some of them; or draw it."""
     adaptive = {"start": start, "step": step, "floor": floor, "at_least": at_least}
     settings = o.align_settings(align, similarity, penalty, adaptive, merge_order, preset)
-    search = SearchSettings(seed, min_bleu, node_budget)
     text = TextSettings(tokenizer, fold_case=not keep_case)
-    opened = open_encoder(encoder) if encoder is not None else None
-    scored = None if score is None else _sentences(score)
     fields = Fields(id_field, source_field, references_field)
-    examples = read(file, fields, require_source=False, max_line_bytes=max_line_bytes)
-    chosen = engine_named(engine, o.say_compiling)
-    found = False
-    for example in examples:
-        if id is not None and example.id != id:
-            continue
-        found = True
-        texts = [reference.text for reference in example.references]
-        try:
-            merged = Lattice.from_references(texts, align=settings, text=text, encoder=opened, engine=chosen)
-        except InputError as error:
-            raise InputError(error.problem, error.cure, file=display_name(file), line=example.line) from None
+    search = SearchSettings(seed, min_bleu, node_budget)
+    show = _Show(best, listed, sample, None if score is None else _sentences(score), steps, search)
+    lattices = Lattices(file, id, fields, max_line_bytes, settings, text, encoder, engine)
+    for example, merged, path in with_files(lattices, output):
+        report = show.report(example, merged)
+        if path is not None:
+            marked = _highlighted(merged, highlight, search)
+            merged.save(path, highlight=marked, theme=theme, title=title, steps=steps)
+        sys.stdout.write(json.dumps(report, ensure_ascii=False) + "\n" if as_json else _for_a_person(report, example))
+
+
+@dataclass(frozen=True)
+class _Show:
+    """What is told about each lattice."""
+
+    best: int
+    listed: int
+    sample: int
+    scored: list[str] | None
+    steps: bool
+    search: SearchSettings
+
+    def __post_init__(self) -> None:
+        for name, value in (("best", self.best), ("list", self.listed), ("sample", self.sample)):
+            if not 0 <= value <= MOST_SENTENCES:
+                raise SettingsError(f"--{name} is {value}; give a number from 0 to {MOST_SENTENCES:,}")
+
+    def report(self, example: Example, merged: Lattice) -> dict[str, Any]:
         report: dict[str, Any] = {
             "id": example.id,
             "states": merged.states,
@@ -91,19 +115,38 @@ def lattice(
             "penalty": merged.penalty,
             "deterministic": merged.deterministic,
         }
-        if best:
-            report["best"] = [{"text": s.text, "bleu": round(s.bleu, 2)} for s in merged.best(best, search)]
-        if listed:
-            report["list"] = [sentence.text for sentence in islice(merged.sentences(), listed)]
-        if sample:
-            report["sample"] = [sentence.text for sentence in merged.sample(sample, seed)]
-        if scored is not None:
-            report["score"] = [
-                {"text": given, "bleu": round(merged.bleu(given), 2), "in_lattice": given in merged} for given in scored
+        if self.steps:
+            report["steps"] = [
+                {
+                    "pair": step.pair,
+                    "links": len(step.links),
+                    "worth": round(step.worth, 4),
+                    "sentences": decimal_text(step.lattice.count),
+                }
+                for step in merged.steps()
             ]
-        sys.stdout.write(json.dumps(report, ensure_ascii=False) + "\n" if as_json else _for_a_person(report, example))
-    if not found:
-        raise InputError(f'there is no example with the id "{id}"', "check the id", file=display_name(file))
+        if self.best:
+            best = merged.best(self.best, self.search)
+            report["best"] = [{"text": sentence.text, "bleu": round(sentence.bleu, 2)} for sentence in best]
+        if self.listed:
+            report["list"] = [sentence.text for sentence in islice(merged.sentences(), self.listed)]
+        if self.sample:
+            report["sample"] = [sentence.text for sentence in merged.sample(self.sample, self.search.seed)]
+        if self.scored is not None:
+            report["score"] = [
+                {"text": given, "bleu": round(merged.bleu(given), 2), "in_lattice": given in merged}
+                for given in self.scored
+            ]
+        return report
+
+
+def _highlighted(merged: Lattice, wanted: str, search: SearchSettings) -> Sentence | int | str | None:
+    """The sentence that --highlight names, by the same settings as --best."""
+    if not wanted.isdecimal():
+        return wanted
+    rank = int(wanted)
+    best = merged.best(rank, search) if 0 < rank <= MOST_SENTENCES else []
+    return best[-1] if best and len(best) == rank else rank
 
 
 def _sentences(path: str) -> list[str]:
@@ -124,6 +167,9 @@ def _lines(report: dict[str, Any], example: Example) -> Iterator[str]:
     pieces = "" if report["pieces"] == 1 else f", in {report['pieces']} pieces"
     size = f"{len(example.references)} references, {report['states']} states, {report['arcs']} arcs{pieces}"
     yield f"{report['id']}: {size}; {_commas(report['sentences'])} sentences, {_commas(report['new'])} of them new"
+    for number, step in enumerate(report.get("steps", ())):
+        merged = "side by side" if step["pair"] is None else f"{_pair(step['pair'])} merged, {step['links']} links"
+        yield f"   ({chr(ord('a') + number)})  {merged}: {_commas(step['sentences'])} sentences"
     for sentence in report.get("best", ()):
         yield f"  {sentence['bleu']:6.2f}  {sentence['text']}"
     for name in ("list", "sample"):
@@ -132,6 +178,11 @@ def _lines(report: dict[str, Any], example: Example) -> Iterator[str]:
     for sentence in report.get("score", ()):
         where = "in" if sentence["in_lattice"] else "not in"
         yield f"  {sentence['bleu']:6.2f}  {where} the lattice: {sentence['text']}"
+
+
+def _pair(pair: tuple[int, int]) -> str:
+    """Two references by their letters, as in drawings."""
+    return " and ".join(chr(ord("A") + reference) for reference in pair)
 
 
 def _commas(number: str) -> str:

@@ -22,6 +22,7 @@ from polyref import __version__
 from polyref.cli.demo import demo
 from polyref.cli.expand import expand
 from polyref.cli.lattice import lattice
+from polyref.cli.matrix import matrix
 from polyref.errors import OutputError, PolyrefError
 
 app = typer.Typer(
@@ -51,7 +52,7 @@ def _quiet(verb: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-for verb in (expand, lattice, demo):
+for verb in (expand, lattice, matrix, demo):
     app.command()(_quiet(verb))
 
 

@@ -17,10 +17,12 @@ from polyref.lattice import EngineName
 from polyref.text.tokens import Tokenizer
 
 Preset = Literal["paper"]
+ThemeName = Literal["light", "dark", "auto"]  # as the drawings have it; not taken from there, so that help starts fast
 
 Input = Annotated[
     str, typer.Argument(metavar="FILE", help="Examples as JSON Lines, plain or gzip; - reads standard input.")
 ]
+Id = Annotated[str | None, typer.Option("--id", metavar="ID", help="Only the example with this id.")]
 IdField = Annotated[str, typer.Option(metavar="KEY", help="The key of an example's id (optional in the file).")]
 SourceField = Annotated[str, typer.Option(metavar="KEY", help="The key of the source.")]
 ReferencesField = Annotated[str, typer.Option(metavar="KEY", help="The key of the list of references.")]
@@ -72,6 +74,10 @@ NodeBudget = Annotated[
 EngineOption = Annotated[
     EngineName, typer.Option("--engine", help="Plain Python or compiled kernels; the results are the same.")
 ]
+ThemeOption = Annotated[
+    ThemeName, typer.Option("--theme", help="Of a drawing: light, dark, or what the reader's system is set to.")
+]
+TitleOption = Annotated[str | None, typer.Option("--title", metavar="TEXT", help="A title over a drawing.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one machine-readable object.")]
 
 

@@ -32,7 +32,7 @@ from polyref.text.marks import is_mark
 if TYPE_CHECKING:
     from os import PathLike
 
-    from polyref.lattice.drawing import ThemeName
+    from polyref.lattice.drawing import Highlight, ThemeName
     from polyref.lattice.steps import Step
 
 _SAMPLED_INSTEAD = 1000  # how many sentences are drawn where a lattice is too large to be searched
@@ -353,15 +353,14 @@ class Lattice:
     def draw(
         self,
         *,
-        highlight: int | str | None = 1,
+        highlight: Highlight = 1,
         theme: ThemeName = "auto",
         title: str | None = None,
         legend: bool = True,
     ) -> str:
-        """A map of the lattice as SVG, in which each reference is a line and each word a station.
+        """A map as SVG, each reference a line and each word a station. It has no ids: a page may hold several.
 
-        `highlight` is the sentence to mark: 1 for the best new one, 2 for the second best, a text, or None. The
-        element has no ids, so that a page may hold several.
+        `highlight` is the sentence to mark: 1 for the best new one, 2 for the second best, a text, or None.
         """
         from polyref.lattice.drawing import as_svg, draw_one
 
@@ -371,7 +370,7 @@ class Lattice:
         self,
         path: str | PathLike[str],
         *,
-        highlight: int | str | None = 1,
+        highlight: Highlight = 1,
         theme: ThemeName = "auto",
         title: str | None = None,
         steps: bool = False,

@@ -14,10 +14,13 @@ from typing import TYPE_CHECKING
 from polyref.align import UNIT, Links, Merge, plan_merges
 from polyref.align.similarity import Matrix, hard_similarity
 from polyref.errors import SettingsError
-from polyref.lattice.engine import PlainEngine, compressed_by
+from polyref.lattice.engine import PlainEngine, alignment_cells, compressed_by
 
 if TYPE_CHECKING:
     from polyref.lattice.lattice import Lattice
+
+
+_MOST_CELLS = 1_000_000  # a few seconds in plain Python
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +42,8 @@ def steps_of(lattice: Lattice) -> list[Step]:
     if lattice.aligned is None:
         raise SettingsError("this lattice does not know how it was aligned; make it from references")
     references = lattice.numbering.references
+    if alignment_cells(list(map(len, references))) > _MOST_CELLS:
+        raise SettingsError("these references are too many or too long to be followed step by step; take some of them")
     matrix = similarity_of(lattice)
     merges, _ = plan_merges(references, matrix, lattice.aligned.penalty, lattice.aligned.merge_order)
     return [_step(lattice, matrix, merges[:done]) for done in range(len(merges) + 1)]

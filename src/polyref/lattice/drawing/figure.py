@@ -16,12 +16,13 @@ from polyref.lattice.build import START
 from polyref.lattice.drawing.layout import BADGE, Badge, Box, Map, lay_out
 from polyref.lattice.drawing.measure import broken_into_lines, text_width
 from polyref.lattice.drawing.network import Network, network_of
+from polyref.lattice.parts import Sentence
 from polyref.lattice.surfaces import reference_texts
 
 if TYPE_CHECKING:
     from polyref.lattice.lattice import Lattice
-    from polyref.lattice.parts import Sentence
 
+Highlight = int | str | Sentence | None
 MOST_REFERENCES = 20
 MOST_WORDS = 1000
 _MARGIN = 26.0
@@ -85,10 +86,12 @@ def check_size(lattice: Lattice) -> None:
         )
 
 
-def highlighted(lattice: Lattice, wanted: int | str | None) -> Sentence | None:
+def highlighted(lattice: Lattice, wanted: Highlight) -> Sentence | None:
     """The sentence to highlight: the N-th best new one, or a text. None where there is none, or none was wanted."""
     if wanted is None or wanted == 0:
         return None
+    if isinstance(wanted, Sentence):
+        return wanted
     if isinstance(wanted, str):
         sentence = lattice.sentence(wanted)
         if sentence is None:
@@ -123,7 +126,7 @@ def way_of(lattice: Lattice, network: Network, words: Sequence[str]) -> tuple[in
     return tuple(network.way(way))
 
 
-def draw_one(lattice: Lattice, highlight: int | str | None, title: str | None, *, legend: bool = True) -> Figure:
+def draw_one(lattice: Lattice, highlight: Highlight, title: str | None, *, legend: bool = True) -> Figure:
     """One lattice with its title and, if wanted, its legend."""
     check_size(lattice)
     network = network_of(lattice)
@@ -167,6 +170,10 @@ def draw_panels(panels: Iterable[tuple[Lattice, str, Iterable[int]]], title: str
         y += drawn.height + 50
         figure.rules.append(y - 24)
     _legend(figure, y, last, None)
+    figure.markers.append(Box(_MARGIN, figure.height - _MARGIN + 8, 2 * BADGE, 2 * BADGE))
+    x, baseline = _MARGIN + 2 * BADGE + 10, figure.height - _MARGIN + 8 + BADGE + 0.35 * _SMALL
+    figure.texts.append(Text(x, baseline, "words that are linked in the step", _SMALL))
+    figure.height += 2 * BADGE + 8
     return figure
 
 

@@ -92,8 +92,8 @@ def _blocks(columns: Sequence[Sequence[Piece]], joins: Sequence[_Join]) -> tuple
     block_of: dict[Place, int] = {}
     offset: dict[Place, float] = {}
     blocks = 0
-    for c, column in enumerate(columns):
-        for n in range(len(column)):
+    for c, pieces in enumerate(columns):
+        for n in range(len(pieces)):
             place = (c, n)
             if place not in before:
                 block_of[place], offset[place] = blocks, 0.0

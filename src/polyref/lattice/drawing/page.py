@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from polyref.lattice.drawing.colours import DARK, LIGHT, THEMES, Theme, ThemeName, letter
-from polyref.lattice.drawing.figure import Figure, draw_map, highlighted, size_of, way_of
+from polyref.lattice.drawing.figure import Figure, Highlight, draw_map, highlighted, size_of, way_of
 from polyref.lattice.drawing.network import network_of
 from polyref.lattice.drawing.svg import FONTS, as_svg, visible
 from polyref.lattice.surfaces import reference_texts
@@ -62,7 +62,7 @@ if (kept) show(kept);
 """
 
 
-def as_page(lattice: Lattice, highlight: int | str | None, theme: ThemeName, title: str | None) -> str:
+def as_page(lattice: Lattice, highlight: Highlight, theme: ThemeName, title: str | None) -> str:
     """The map over its references and its best sentences; the highlighted one is shown at first."""
     figure = draw_map(lattice)
     network = network_of(lattice)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from polyref.data.output import open_output
 from polyref.errors import SettingsError
 from polyref.lattice.drawing.colours import LIGHT, THEMES, ThemeName
-from polyref.lattice.drawing.figure import Figure, check_size, draw_one, draw_panels, size_of
+from polyref.lattice.drawing.figure import Figure, Highlight, check_size, draw_one, draw_panels, size_of
 from polyref.lattice.drawing.page import as_page, figure_page
 from polyref.lattice.drawing.png import as_png
 from polyref.lattice.drawing.svg import as_svg
@@ -33,7 +33,7 @@ def save(
     lattice: Lattice,
     path: str,
     *,
-    highlight: int | str | None = 1,
+    highlight: Highlight = 1,
     theme: ThemeName = "auto",
     title: str | None = None,
     steps: bool = False,
