@@ -79,6 +79,10 @@ def lattice(
     fields = Fields(id_field, source_field, references_field)
     search = SearchSettings(seed, min_bleu, node_budget)
     show = _Show(best, listed, sample, None if score is None else _sentences(score), steps, search)
+    if output is not None:
+        from polyref.lattice.drawing.save import check_suffix
+
+        check_suffix(output, steps=steps)  # before anything is read
     lattices = Lattices(file, id, fields, max_line_bytes, settings, text, encoder, engine)
     for example, merged, path in with_files(lattices, output):
         report = show.report(example, merged)

@@ -47,12 +47,15 @@ def matrix(
 ) -> None:
     """Show how alike the words of two references are, and which of them are linked. Draw it with -o."""
     from polyref.lattice.comparison import compare
-    from polyref.lattice.drawing.matrix import save_matrix
+    from polyref.lattice.drawing.matrix import SUFFIXES, save_matrix
+    from polyref.lattice.drawing.save import suffix_of
 
     adaptive = {"start": start, "step": step, "floor": floor, "at_least": at_least}
     settings = o.align_settings(align, similarity, penalty, adaptive, "tree", preset)
     text = TextSettings(tokenizer, fold_case=not keep_case)
     fields = Fields(id_field, source_field, references_field)
+    if output is not None:
+        suffix_of(output, SUFFIXES)  # before anything is read
     left, right = (_number(name) for name in pair)
     lattices = Lattices(file, id, fields, max_line_bytes, settings, text, encoder, engine)
     for example, merged, path in with_files(lattices, output):

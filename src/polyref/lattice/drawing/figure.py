@@ -47,7 +47,9 @@ class Text:
 
     @property
     def box(self) -> Box:
-        width = text_width(self.text, self.size, bold=self.bold) + text_width(self.tail, self.size) + self.size
+        width = text_width(self.text, self.size, bold=self.bold)
+        if self.tail:
+            width += self.size + text_width(self.tail, self.size)
         return Box(self.x, self.y - 0.8 * self.size, width, 1.05 * self.size)
 
 

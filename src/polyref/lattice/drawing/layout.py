@@ -21,6 +21,7 @@ FONT = 14.0
 WORD_HEIGHT = 25.0
 WIDEST_ROW = 1700.0
 BADGE = 8.5  # the radius of a reference's letter at the head of its line
+_GAPS_TRIED = (26.0, 34.0, 44.0, 56.0)  # how wide the gap between two columns may turn out, on average
 LEAD_IN = (0, 0)  # the edge of a line between its letter and the first node or column of a row
 _WORD_PADDING = 9.0
 _BADGE_PITCH = 20.0
@@ -94,19 +95,21 @@ def lay_out(network: Network, widest: float = WIDEST_ROW) -> Map:
     columns = arrange(network)
     pitch = 6.0 if len(network.lines) <= 6 else 5.0
     widths = [max(_node_width(network, element) for element in column) for column in columns]
-    rows = _rows(columns, widths, widest)
+    for gap in _GAPS_TRIED:
+        cuts = _rows(columns, widths, widest, gap)
+        rows = [_Row(network, columns, widths, pitch, first, end) for first, end in cuts]
+        if max(row.width for row in rows) <= widest:
+            break
     stations: list[Station] = []
     stretches: list[Stretch] = []
     badges: list[Badge] = []
-    width = top = 0.0
-    for first, end in rows:
-        row = _Row(network, columns, widths, pitch, first, end)
+    top = 0.0
+    for row in rows:
         stations += row.stations(top)
         stretches += row.stretches(top)
         badges += row.badges(top)
-        width = max(width, row.width)
         top += row.height + _ROW_GAP
-    return Map(width, top - _ROW_GAP, pitch, stations, stretches, badges)
+    return Map(max(row.width for row in rows), top - _ROW_GAP, pitch, stations, stretches, badges)
 
 
 def _node_width(network: Network, element: Element) -> float:
@@ -118,9 +121,8 @@ def _node_width(network: Network, element: Element) -> float:
     return _WIDTH[node.kind]
 
 
-def _rows(columns: Sequence[Column], widths: Sequence[float], widest: float) -> list[tuple[int, int]]:
+def _rows(columns: Sequence[Column], widths: Sequence[float], widest: float, gap: float) -> list[tuple[int, int]]:
     """The columns of each row: as few rows as possible, alike in length, cut where few lines run side by side."""
-    gap = 32.0  # about what a gap will need
     ends = [0.0]
     for width in widths:
         ends.append(ends[-1] + width + gap)

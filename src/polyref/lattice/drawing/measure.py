@@ -54,8 +54,15 @@ def text_width(text: str, size: float, *, bold: bool = False) -> float:
 
 
 def is_certain(text: str) -> bool:
-    """Whether the table knows every letter; of others the width is a guess, and a drawing should enforce it."""
-    return all(unicodedata.normalize("NFD", character)[0] in _WIDTH for character in text)
+    """Whether no font will be much wider; of other scripts the width is a guess, and a drawing should enforce it."""
+    return all(map(_is_certain, text))
+
+
+@lru_cache(maxsize=1 << 14)
+def _is_certain(character: str) -> bool:
+    if unicodedata.normalize("NFD", character)[0] in _WIDTH or unicodedata.east_asian_width(character) in "WF":
+        return unicodedata.category(character) != "So"
+    return unicodedata.name(character, "").startswith(("LATIN", "GREEK", "CYRILLIC", "COMBINING"))
 
 
 def broken_into_lines(text: str, size: float, most: float, *, first: float | None = None) -> list[str]:

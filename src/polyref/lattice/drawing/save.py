@@ -39,7 +39,7 @@ def save(
     steps: bool = False,
 ) -> None:
     """Write the lattice, or with `steps` how it came about, by the suffix of the path."""
-    suffix = suffix_of(path, PICTURES if steps else PICTURES + GRAPHS)
+    suffix = check_suffix(path, steps=steps)
     check_theme(theme)
     if suffix == "fst":
         machine, symbols = as_fst(lattice)
@@ -86,6 +86,11 @@ def save_figure(figure: Figure, path: str, theme: ThemeName, title: str | None) 
         write(path, as_tikz(figure, THEMES.get(theme, LIGHT)))
     else:
         write(path, as_svg(figure, theme))
+
+
+def check_suffix(path: str, *, steps: bool) -> str:
+    """The suffix of a path, if a lattice, or its steps, can be written so."""
+    return suffix_of(path, PICTURES if steps else PICTURES + GRAPHS)
 
 
 def suffix_of(path: str, known: tuple[str, ...]) -> str:

@@ -1,0 +1,99 @@
+"""`polyref lattice -o`, `--steps` and `polyref matrix`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+
+def record(id: str, *references: str) -> bytes:
+    return json.dumps({"id": id, "references": references}).encode() + b"\n"
+
+
+TWO = record("x", "a b c d", "a y c d") + record("../odd id", "e f g h", "e z g h")
+
+
+def test_a_lattice_is_drawn_into_a_file_and_told_about(run, tmp_path: Path) -> None:
+    done = run("lattice", "-", "--id", "x", "-o", tmp_path / "x.svg", stdin=TWO)
+    assert (done.code, done.err) == (0, "")
+    assert done.out == b"x: 2 references, 5 states, 5 arcs; 2 sentences, 0 of them new\n"
+    assert (tmp_path / "x.svg").read_text().startswith("<svg")
+
+
+def test_a_name_with_id_is_one_file_an_example(run, tmp_path: Path) -> None:
+    assert run("lattice", "-", "-o", tmp_path / "out-{id}.json", stdin=TWO).code == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out-_odd id.json", "out-x.json"]
+
+
+def test_several_examples_do_not_fit_into_one_file(run, tmp_path: Path) -> None:
+    done = run("lattice", "-", "-o", tmp_path / "out.svg", stdin=TWO)
+    assert done.code == 2
+    assert "has room for one example, and there are several; add --id, or write {id} in it" in done.err
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("verb", ["lattice", "matrix"])
+def test_an_unknown_suffix_is_said_before_anything_is_read(verb: str, run, tmp_path: Path) -> None:
+    done = run(verb, tmp_path / "missing.jsonl", "-o", tmp_path / "out.pdf")
+    assert done.code == 2
+    assert 'unknown suffix ".pdf"; end the name in one of .svg, .png, .html' in done.err
+
+
+@pytest.mark.parametrize(
+    ("highlight", "code", "expected"),
+    [
+        ("1", 0, 'class="way"'),
+        ("0", 0, "</svg>"),
+        ("a q c d e", 0, "a q c d e"),
+        ("a b", 2, 'the lattice has no sentence "a b"'),
+        ("9", 2, "highlight is 9, and there are"),
+    ],
+)
+def test_the_highlight_is_a_rank_or_a_text(highlight: str, code: int, expected: str, run, tmp_path: Path) -> None:
+    stdin = record("x", "a b c d e", "a q c d f")
+    done = run("lattice", "-", "-o", tmp_path / "x.svg", "--highlight", highlight, stdin=stdin)
+    assert done.code == code
+    assert expected in (done.err if code else (tmp_path / "x.svg").read_text())
+
+
+def test_steps_are_told_and_drawn(run, tmp_path: Path) -> None:
+    stdin = record("x", "a b c", "a y c", "z b c")
+    done = run("lattice", "-", "--steps", "-o", tmp_path / "x.svg", stdin=stdin)
+    assert done.out.decode().splitlines()[1:] == [
+        "   (a)  side by side: 3 sentences",
+        "   (b)  A and B merged, 2 links: 3 sentences",
+        "   (c)  A and C merged, 2 links: 4 sentences",
+    ]
+    assert "(c)" in (tmp_path / "x.svg").read_text()
+    [report] = map(json.loads, run("lattice", "-", "--steps", "--json", stdin=stdin).out.splitlines())
+    assert report["steps"][1] == {"pair": [0, 1], "links": 2, "worth": 1.0, "sentences": "3"}
+
+
+def test_a_matrix_is_a_table_on_the_terminal(run) -> None:
+    done = run("matrix", "-", "--id", "x", "--pair", "0", "1", stdin=TWO)
+    assert done.out.decode().splitlines()[0] == "x"
+    assert done.out.decode().splitlines()[-1] == "3 links between equal words"
+    assert run("matrix", "-", "--id", "x", "--pair", "A", "b", stdin=TWO).out == done.out
+
+
+def test_a_matrix_is_drawn_or_written_as_json(run, tmp_path: Path) -> None:
+    assert run("matrix", "-", "--id", "x", "-o", tmp_path / "m.svg", "--theme", "dark", stdin=TWO).code == 0
+    assert "#15181d" in (tmp_path / "m.svg").read_text()
+    [one] = map(json.loads, run("matrix", "-", "--id", "x", "--json", stdin=TWO).out.splitlines())
+    assert one["links"] == [[0, 0], [2, 2], [3, 3]]
+
+
+@pytest.mark.parametrize(
+    ("pair", "problem"),
+    [
+        (("0", "2"), "there is no reference 2; they are counted from 0 to 1"),
+        (("0", "0"), "references 0 and 0 are the same"),
+        (("0", "?"), 'there is no reference "?"; give numbers from 0 on, or letters as in drawings'),
+    ],
+)
+def test_a_pair_without_sense_is_refused(pair: tuple[str, str], problem: str, run) -> None:
+    done = run("matrix", "-", "--pair", *pair, stdin=TWO)
+    assert done.code == 2
+    assert problem in done.err

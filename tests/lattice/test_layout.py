@@ -1,0 +1,143 @@
+"""Where things are drawn: nothing overlaps, and every sentence can be followed."""
+
+from __future__ import annotations
+
+from itertools import combinations, islice, pairwise
+
+import pytest
+from drawn import AWKWARD, SHAPES
+from hypothesis import given
+from hypothesis import strategies as st
+
+from polyref import Lattice, SettingsError
+from polyref.lattice.drawing.figure import Figure, draw_one, draw_panels, way_of
+from polyref.lattice.drawing.layout import LEAD_IN, Map, lay_out
+from polyref.lattice.drawing.measure import broken_into_lines, text_width
+from polyref.lattice.drawing.network import network_of
+from polyref.text import TextSettings
+
+
+def lattice_of(references: list[str]) -> Lattice:
+    return Lattice.from_references(references, engine="plain", text=TextSettings("whitespace"))
+
+
+def check_map(drawn: Map) -> None:
+    """No two stations overlap, none leaves the map, and no line runs through a station that is not its own."""
+    for first, second in combinations(drawn.stations, 2):
+        assert not first.box.overlaps(second.box), (first, second)
+    for station in drawn.stations:
+        box = station.box
+        assert box.x >= 0 and box.y >= 0
+        assert box.x + box.width <= drawn.width and box.y + box.height <= drawn.height
+        if station.kind == "word":
+            assert text_width(station.label, 14, bold=True) < box.width
+        for stretch in drawn.stretches:
+            if stretch.reference in station.references:
+                continue
+            high, low = sorted((stretch.y1, stretch.y2))
+            beside = stretch.x2 <= box.x or stretch.x1 >= box.x + box.width
+            assert beside or low <= box.y or high >= box.y + box.height, (stretch, station)
+
+
+def check_figure(figure: Figure) -> None:
+    boxes = [text.box for text in figure.texts]
+    for panel in figure.panels:
+        check_map(panel.map)
+        boxes += [station.box.moved(panel.x, panel.y) for station in panel.map.stations]
+    for box in boxes:
+        assert box.x >= 0 and box.y >= 0
+        assert box.x + box.width <= figure.width and box.y + box.height <= figure.height
+    for first, second in combinations(boxes, 2):
+        assert not first.overlaps(second)
+
+
+@pytest.mark.parametrize("references", SHAPES.values(), ids=SHAPES)
+def test_nothing_overlaps_and_nothing_leaves_the_picture(references: list[str]) -> None:
+    check_figure(draw_one(Lattice.from_references(references, engine="plain"), 1, "A title"))
+
+
+@pytest.mark.parametrize("references", SHAPES.values(), ids=SHAPES)
+def test_nothing_overlaps_in_any_step(references: list[str]) -> None:
+    steps = Lattice.from_references(references, engine="plain").steps()
+    check_figure(draw_panels([(step.lattice, "a caption", step.linked_arcs) for step in steps], None))
+
+
+def test_words_of_any_script_fit_into_their_stations() -> None:
+    check_figure(draw_one(lattice_of(AWKWARD), None, "\t".join(AWKWARD)))
+
+
+WORDS = st.lists(st.sampled_from(["a", "bb", "the", "elephant", "of", "."]), min_size=1, max_size=12).map(" ".join)
+
+
+@given(st.lists(WORDS, min_size=1, max_size=8))
+def test_nothing_overlaps_whatever_the_references(references: list[str]) -> None:
+    lattice = lattice_of(references)
+    network = network_of(lattice)
+    drawn = lay_out(network, widest=600)
+    check_map(drawn)
+    along = {stretch.edge for stretch in drawn.stretches} - {LEAD_IN}
+    assert along == {edge for line in network.lines for edge in pairwise(line)}
+    for sentence in islice(lattice.sentences(), 30):
+        assert set(pairwise(way_of(lattice, network, sentence.words))) <= along, "it runs where no line is"
+
+
+@pytest.mark.parametrize("references", SHAPES.values(), ids=SHAPES)
+def test_a_line_runs_through_the_words_of_its_reference_from_left_to_right(references: list[str]) -> None:
+    lattice = lattice_of(references)
+    network = network_of(lattice)
+    drawn = lay_out(network, widest=100_000)
+    left = {station.node: station.box.x for station in drawn.stations}
+    for line, reference in zip(network.lines, references, strict=True):
+        words = [network.nodes[node].label for node in line if network.nodes[node].kind == "word"]
+        assert [word.casefold() for word in words] == reference.casefold().split()
+        assert [left[node] for node in line] == sorted({left[node] for node in line})
+
+
+def test_a_line_is_unbroken_from_its_letter_to_its_end() -> None:
+    drawn = lay_out(network_of(lattice_of(SHAPES["cat"])), widest=100_000)
+    for badge in drawn.badges:
+        own = [stretch for stretch in drawn.stretches if stretch.reference == badge.reference]
+        assert (own[0].x1, own[0].y1) == (badge.x, badge.y)
+        assert all((one.x2, one.y2) == (two.x1, two.y1) for one, two in pairwise(own))
+
+
+def test_a_long_lattice_is_wrapped_into_rows() -> None:
+    network = network_of(lattice_of(SHAPES["cat"]))
+    wide, wrapped = lay_out(network, widest=100_000), lay_out(network, widest=700)
+    assert wrapped.width < 1000 < wide.width
+    assert wrapped.height > 2 * wide.height
+    assert sorted(s.node for s in wrapped.stations) == sorted(s.node for s in wide.stations)
+
+
+def test_two_references_that_share_all_but_a_word_do_not_cross() -> None:
+    drawn = lay_out(network_of(lattice_of(["a b c d e", "a b x d e"])))
+    heights = {r: [(s.x1, s.y1) for s in drawn.stretches if s.reference == r] for r in (0, 1)}
+    upper = [one[1] < two[1] for one, two in zip(heights[0], heights[1], strict=True)]
+    assert len(set(upper)) == 1
+
+
+def test_the_same_references_give_the_same_picture() -> None:
+    first, again = (Lattice.from_references(SHAPES["bridge"], engine="plain").draw() for _ in range(2))
+    assert first == again
+
+
+def test_a_lattice_that_nobody_could_read_is_refused() -> None:
+    many = lattice_of([f"a w{n} b" for n in range(21)])
+    with pytest.raises(SettingsError, match="room for 20 references with 1,000 words in all, and these are 21 with 63"):
+        many.draw()
+    assert many._repr_svg_() is None
+    assert repr(many) == "<Lattice of 21 references, 4 states, 23 arcs>"
+
+
+def test_text_is_broken_at_spaces_to_fit() -> None:
+    lines = broken_into_lines("one two three four five six", 10, 60)
+    assert " ".join(lines) == "one two three four five six"
+    assert len(lines) > 1
+    assert all(text_width(line, 10) <= 60 for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"), [("e\u0301", text_width("e", 10)), ("日本", 21.0), ("", 0.0), ("\u200b", 0.0)]
+)
+def test_marks_have_no_width_and_wide_characters_a_full_one(text: str, expected: float) -> None:
+    assert text_width(text, 10) == pytest.approx(expected)
