@@ -7,23 +7,22 @@ Not:  the forms (svg.py, png.py, page.py, tikz.py, ../export.py).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from polyref.data.output import open_output
 from polyref.errors import SettingsError
 from polyref.lattice.drawing.colours import LIGHT, THEMES, ThemeName
-from polyref.lattice.drawing.figure import Figure, Highlight, check_size, draw_one, draw_panels, size_of
+from polyref.lattice.drawing.figure import Figure, Highlight, check_size, draw_one
 from polyref.lattice.drawing.page import as_page, figure_page
 from polyref.lattice.drawing.png import as_png
+from polyref.lattice.drawing.steps import draw_steps
 from polyref.lattice.drawing.svg import as_svg
 from polyref.lattice.drawing.tikz import as_tikz
 from polyref.lattice.export import as_dot, as_fst, as_json
 
 if TYPE_CHECKING:
     from polyref.lattice.lattice import Lattice
-    from polyref.lattice.steps import Step
 
 PICTURES = ("svg", "png", "html", "tex")
 GRAPHS = ("dot", "fst", "json")
@@ -56,23 +55,6 @@ def save(
         save_figure(draw_steps(lattice.steps(), title), path, theme, title)
     else:
         save_figure(draw_one(lattice, highlight, title), path, theme, title)
-
-
-def draw_steps(steps: Iterable[Step], title: str | None) -> Figure:
-    """Steps one under the other, each with what was merged; the words that it linked are marked."""
-    captions = [(step.lattice, caption(step), step.linked_arcs) for step in steps]
-    return draw_panels(captions, title)
-
-
-def caption(step: Step) -> str:
-    """What a step did, in words."""
-    if step.pair is None:
-        return f"{len(step.lattice.tokens)} references side by side"
-    left, right = (chr(ord("A") + reference) for reference in step.pair)
-    links = f"{len(step.links)} link{'s' if len(step.links) > 1 else ''}"
-    soft = "" if step.lattice.penalty is None else f", worth {step.worth:.2f} over the penalty {step.lattice.penalty:g}"
-    numbers = size_of(step.lattice).partition(", ")[2]
-    return f"{left} and {right} merged: {links}{soft}; {numbers}"
 
 
 def save_figure(figure: Figure, path: str, theme: ThemeName, title: str | None) -> None:
