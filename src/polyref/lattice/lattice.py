@@ -303,7 +303,7 @@ class Lattice:
 
     def texts(self, found: Found) -> list[str]:
         """Sentences that a search found, as they are written."""
-        return self._writer.texts(self._origins, found.path)
+        return self._writer.texts(found.path)
 
     @cached_property
     def _origins(self) -> list[int]:
@@ -317,13 +317,13 @@ class Lattice:
         firsts: dict[int, Tokens] = {}
         for tokens, distinct in zip(self.tokens, self.numbering.same, strict=True):
             firsts.setdefault(distinct, tokens)
-        return Writer(list(firsts.values()), self._compressed.after, self._text)
+        return Writer(list(firsts.values()), self._compressed.after, self._origins, self._text)
 
     def _sentence(self, path: Sequence[int]) -> Sentence:
         automaton, vocabulary = self.automaton, self.numbering.vocabulary
         words = [automaton.word[arc] for arc in path]
         spelled = tuple([vocabulary[word] for word in words])
-        text, surfaces = self._writer.write([automaton.origin[arc] for arc in path])
+        text, surfaces = self._writer.write(path)
         return Sentence(text, spelled, surfaces, self._bleu(words), self.origins(spelled))
 
     def origins(self, words: Sequence[str]) -> tuple[tuple[int, ...], ...]:

@@ -7,135 +7,159 @@ Not:  which words (search.py), cutting (text/tokens.py), what is a name (text/ca
 
 Spacing and case belong to a place, not to a word: "30" is glued to "£" but not to "than"; "it" has a capital behind a
 full stop. Where two neighbours stand together in a reference, they are written as there. Where a sentence crosses from
-one reference to another, the marks and the place decide.
+one reference to another, the marks and the place decide. Words in small letters with a space before them, which most
+are, need none of this.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from itertools import chain, pairwise
-from typing import NamedTuple
 
 from polyref.text import TextSettings, Tokens, tokenize
-from polyref.text.casing import Casing, openings
-from polyref.text.marks import CLOSING, OPENING, is_mark, needs_no_space, opens_behind
+from polyref.text.casing import Casing, opening_places
+from polyref.text.marks import CLOSING, OPENING, TRANSPARENT, is_mark, is_ordinary, needs_no_space, opens_behind
 
-_START = -1  # what stands before the first word
-
-
-class _Piece(NamedTuple):
-    """A word as it is written behind another one."""
-
-    space: str
-    surface: str
-    opens: bool  # whether a sentence opens behind it
-    sure: bool  # whether it is certainly cut off from the word before it again
+_MISPLACED = (". ", "! ", "? ")  # in plain references, these end a sentence or nothing
+_NONE = -1  # stands before the first arc of a sentence, and behind the last one
 
 
 class Writer:
-    """Writes sentences whose words are places: the words of all distinct references, counted through."""
+    """Writes the sentences of one automaton.
 
-    def __init__(self, references: Sequence[Tokens], after: Sequence[int], settings: TextSettings):
+    Its words are places: the words of all distinct references, counted through. `origin` gives a place for each arc of
+    the automaton, `after` the lattice's state behind each place.
+    """
+
+    def __init__(
+        self, references: Sequence[Tokens], after: Sequence[int], origin: Sequence[int], settings: TextSettings
+    ):
         self._references = references
         self._after = after
+        self._origin = origin
         self._settings = settings
         self._plain = all(tokens.plain for tokens in references)
-        self._known: dict[tuple[int, int, bool], _Piece] = {}
+        self._pieces = _Pieces(self)
 
-    def texts(self, origin: Sequence[int], path: Sequence[int]) -> list[str]:
-        """Sentences as texts: for each arc a place of its word; and the sentences' arcs, -1 behind each."""
-        if not self._plain:
-            return [self.write(places)[0] for places in _sentences(origin, path)]
-        # Plain words take their space along, wherever they land; no word holds a line's end, so all go in one go.
-        pieces = self._plain_pieces
-        texts = "".join(map([*[pieces[place] for place in origin], "\n"].__getitem__, path)).split("\n")[:-1]
-        if self._stops and any(". " in text for text in texts):
-            # A full stop that no longer ends its sentence.
-            for number, places in enumerate(_sentences(origin, path)):
-                if ". " in texts[number]:
-                    texts[number] = self.write(places)[0]
-        return texts
+    def texts(self, path: Sequence[int]) -> list[str]:
+        """Sentences as texts: their arcs, -1 behind each."""
+        # No word holds a line's end, so all sentences are written in one go.
+        if self._plain:
+            together = "".join(map(self._plain_pieces.__getitem__, path))
+            if not any(misplaced in together for misplaced in _MISPLACED):
+                return together.split("\n")[:-1]
+        return "".join(self._written(path)).split("\n")[:-1]
 
-    def write(self, places: Sequence[int]) -> tuple[str, tuple[str, ...]]:
+    def write(self, arcs: Sequence[int]) -> tuple[str, tuple[str, ...]]:
         """One sentence: its text, and its words as they stand in it."""
-        before, opening = _START, True
-        pieces: list[_Piece] = []
-        known, arcs = self._known, self._arcs
-        for place in places:
-            arc = arcs[place]
-            piece = known.get((before, arc, opening))
-            if piece is None:
-                piece = known[before, arc, opening] = self._piece(before, arc, opening)
-            pieces.append(piece)
-            before, opening = arc, piece.opens
-        surfaces = tuple([piece.surface for piece in pieces])
-        text = "".join([piece.space + piece.surface for piece in pieces])
-        if all(piece.sure for piece in pieces):
-            return text, surfaces
-        words = tuple([self._words[place] for place in places])
-        if tokenize(text, self._settings).words != words:
-            # Where gluing would make other words of them, they are set apart: the doubtful ones, or else all.
-            text = "".join([(piece.space if piece.sure else " ") + piece.surface for piece in pieces]).lstrip()
-            if tokenize(text, self._settings).words != words:
-                text = " ".join(surfaces)
-        return text, surfaces
+        pieces = self._written([*arcs, _NONE])[:-1]
+        return "".join(pieces), tuple([piece.lstrip() for piece in pieces])
 
-    # -- plain words ------------------------------------------------------------------------------------------
+    def _written(self, path: Sequence[int]) -> list[str]:
+        """Every word with the space before it, and a line's end behind each sentence."""
+        pieces = list(map(self._pieces.__getitem__, zip([_NONE, *path], path, strict=False)))
+        if self._quotes:
+            self._behind_quotes(pieces, path)
+        if self._pieces.doubtful:
+            self._set_apart(pieces, path)
+        return pieces
+
+    def _behind_quotes(self, pieces: list[str], path: Sequence[int]) -> None:
+        """Write the words behind quotes again: what stands before the quote says whether a sentence opens."""
+        opening, last, last_place = True, "", _NONE
+        for at, arc in enumerate(path):
+            if arc == _NONE:
+                opening, last, last_place = True, "", _NONE
+                continue
+            place = self._origin[arc]
+            word = self.words[place]
+            if last in TRANSPARENT:
+                pieces[at] = self.piece(last_place, place, opening)[0]
+            opening = opens_behind(word, last, opening)
+            last, last_place = word, place
+
+    def _set_apart(self, pieces: list[str], path: Sequence[int]) -> None:
+        """Where gluing would make other words of a sentence, as of two full stops, space out all of it."""
+        start = 0
+        while start < len(path):
+            end = path.index(_NONE, start)
+            arcs = path[start:end]
+            if not self._pieces.doubtful.isdisjoint(pairwise(arcs)):
+                words = tuple([self.words[self._origin[arc]] for arc in arcs])
+                if tokenize("".join(pieces[start:end]), self._settings).words != words:
+                    pieces[start + 1 : end] = [" " + piece.lstrip() for piece in pieces[start + 1 : end]]
+            start = end + 1
 
     @cached_property
     def _plain_pieces(self) -> list[str]:
-        """Each word with the space before it."""
+        """Each arc's word with the space before it, for plain references: it takes it along, wherever it lands."""
         pieces: list[str] = []
-        firsts = []
+        openers: dict[tuple[str, int], list[int]] = {}  # the first words that are one arc of the lattice
         for tokens in self._references:
-            firsts.append(len(pieces))
-            pieces += [" " + surface for surface in tokens.surfaces]
-            pieces[firsts[-1]] = tokens.surfaces[0]
-            if tokens.surfaces[-1] == ".":
-                pieces[-1] = "."
-        if len({pieces[place][0].isupper() for place in firsts}) > 1:
-            # "A" and "a" may be one word: it is written as most references have it.
-            for place in firsts:
-                pieces[place] = _most_frequent([self._surfaces[same] for same in self._places[self._arcs[place]]])
-        return pieces
-
-    @cached_property
-    def _stops(self) -> bool:
-        return any(tokens.surfaces[-1] == "." for tokens in self._references)
+            first = len(pieces)
+            openers.setdefault((tokens.words[0], int(self._after[first])), []).append(first)
+            pieces += [surface if surface in CLOSING else " " + surface for surface in tokens.surfaces]
+            pieces[first] = tokens.surfaces[0]
+        for places in openers.values():
+            if len(places) > 1:
+                # "A" and "a" are one word: it is written as most references have it.
+                surface = _most_frequent([pieces[place] for place in places])
+                for place in places:
+                    pieces[place] = surface
+        return [*[pieces[place] for place in self._origin], "\n"]
 
     # -- one word behind another ------------------------------------------------------------------------------
 
-    def _piece(self, before: int, arc: int, opening: bool) -> _Piece:
-        together = [place for place in self._places[arc] if self._arc_before(place) == before]
-        fitting = [place for place in together or self._places[arc] if self._opening[place] == opening]
-        place = (fitting or together or self._places[arc])[0]
-        word = self._words[place]
-        surface = _most_frequent([self._surfaces[place] for place in fitting or together or self._places[arc]])
+    def arc_piece(self, before: int, arc: int) -> tuple[str, bool]:
+        """What is written for an arc behind another one, and whether it is certainly cut off from it again."""
+        if arc == _NONE:
+            return "\n", True
+        place = self._origin[arc]
+        if before == _NONE:
+            return self.piece(_NONE, place, opening=True)
+        last_place = self._origin[before]
+        word, surface = self.words[place], self._surfaces[place]
+        if self._spaces[place] == " " and surface == word and is_ordinary(word) and is_ordinary(self.words[last_place]):
+            return " " + surface, True
+        return self.piece(last_place, place, opening=last_place + 1 in self._openings)
+
+    def piece(self, before: int, place: int, opening: bool) -> tuple[str, bool]:
+        """The same for words that are not ordinary ones, given by their places."""
+        word = self.words[place]
+        same = self._places_on[self._arcs[place]]
+        together = [other for other in same if self._stands_behind(other, before)]
+        fitting = [other for other in together or same if (other in self._openings) == opening]
+        surface = _most_frequent([self._surfaces[other] for other in fitting or together or same])
         if not fitting and self._settings.fold_case:
             surface = self._casing.fit(word, surface, opening=opening)
-        last = "" if before == _START else self._words[self._places[before][0]]
-        space = "" if before == _START else self._space(before, arc, together)
-        sure = bool(space) or before == _START or self._is_sure(last, word)
-        return _Piece(space, surface, opens_behind(word, last, opening), sure)
-
-    def _space(self, before: int, arc: int, together: list[int]) -> str:
-        """The space between two arcs; `together` are the places where a reference has both."""
+        if before == _NONE:
+            return surface, True
         if together:
-            return _most_frequent([self._spaces[place] for place in together])
-        place, last_place = self._places[arc][0], self._places[before][0]
-        word, last = self._words[place], self._words[last_place]
-        seen = self._pair_spaces.get((last, word))
-        if seen is not None:
-            return seen
+            space = _most_frequent([self._spaces[other] for other in together])
+        else:
+            space = self._space(before, place)
+        return space + surface, bool(space) or self._is_sure(self.words[before], word)
+
+    def _space(self, before: int, place: int) -> str:
+        """The space between two words that come from different references."""
+        words, firsts = self.words, self._firsts
+        word, last = words[place], words[before]
+        seen = [
+            self._spaces[other]
+            for other in range(1, len(words))
+            if words[other] == word and words[other - 1] == last and other not in firsts
+        ]
+        if seen:
+            return _most_frequent(seen)
         if is_mark(word) or word in CLOSING:
             # As it stands in its own reference, if a word is before it there too.
-            if not self._is_first(place) and not is_mark(self._words[place - 1]):
+            if place not in firsts and not is_mark(words[place - 1]):
                 return self._spaces[place]
             return "" if word in CLOSING else " "
         if is_mark(last) or last in OPENING:
-            following = last_place + 1
-            if following < len(self._words) and not self._is_first(following) and not is_mark(self._words[following]):
+            following = before + 1
+            if following < len(words) and following not in firsts and not is_mark(words[following]):
                 return self._spaces[following]
             return "" if last in OPENING else " "
         if needs_no_space(last[-1]) or needs_no_space(word[0]):
@@ -146,95 +170,100 @@ class Writer:
         """Whether two words that are glued are certainly two words."""
         if self._settings.tokenizer == "characters" and (needs_no_space(last[-1]) or needs_no_space(word[0])):
             return last[-1] != word[0] or not is_mark(word)
-        return last[-1] != word[0] and (word in CLOSING or last in OPENING) and not last[-1].isnumeric()
+        return last[-1] != word[0] and (word in CLOSING or last in OPENING)
+
+    def _stands_behind(self, place: int, before: int) -> bool:
+        """Whether the word in its reference stands behind the arc of `before`."""
+        if before == _NONE or place in self._firsts:
+            return before == _NONE and place in self._firsts
+        return self._arcs[place - 1] == self._arcs[before]
 
     # -- what the references have -----------------------------------------------------------------------------
 
     @cached_property
-    def _words(self) -> list[str]:
+    def _arcs(self) -> list[tuple[int, int, str]]:
+        """The arc of the lattice that each place lies on: the states before and behind it, and its word."""
+        after = list(map(int, self._after))
+        before = [_NONE, *after[:-1]]
+        for place in self._firsts:
+            before[place] = _NONE
+        return list(zip(before, after, self.words, strict=True))
+
+    @cached_property
+    def _places_on(self) -> dict[tuple[int, int, str], list[int]]:
+        places: dict[tuple[int, int, str], list[int]] = {}
+        for place, arc in enumerate(self._arcs):
+            places.setdefault(arc, []).append(place)
+        return places
+
+    @cached_property
+    def words(self) -> list[str]:
         return list(chain.from_iterable([tokens.words for tokens in self._references]))
 
     @cached_property
     def _surfaces(self) -> list[str]:
-        if not self._settings.fold_case:
-            return list(chain.from_iterable([tokens.surfaces for tokens in self._references]))
-        return list(chain.from_iterable(map(self._casing.surfaces, self._references)))
+        if any(tokens.shouted for tokens in self._references) and self._settings.fold_case:
+            return list(chain.from_iterable(map(self._casing.surfaces, self._references)))
+        return list(chain.from_iterable([tokens.surfaces for tokens in self._references]))
 
     @cached_property
     def _spaces(self) -> list[str]:
         return list(chain.from_iterable([tokens.spaces for tokens in self._references]))
 
     @cached_property
-    def _opening(self) -> list[bool]:
-        return list(chain.from_iterable(map(openings, self._references)))
+    def _firsts(self) -> dict[int, Tokens]:
+        """The references, by the places where they begin."""
+        firsts = {}
+        place = 0
+        for tokens in self._references:
+            firsts[place] = tokens
+            place += len(tokens)
+        return firsts
+
+    @cached_property
+    def _openings(self) -> set[int]:
+        """The places where a sentence opens; the place behind a reference counts, if one could open there."""
+        return {first + position for first, tokens in self._firsts.items() for position in opening_places(tokens)}
+
+    @cached_property
+    def _quotes(self) -> bool:
+        return not TRANSPARENT.isdisjoint(self.words)
 
     @cached_property
     def _casing(self) -> Casing:
         return Casing(self._references)
 
     @cached_property
-    def _firsts(self) -> set[int]:
-        firsts, place = set(), 0
-        for tokens in self._references:
-            firsts.add(place)
-            place += len(tokens)
-        return firsts
-
-    def _is_first(self, place: int) -> bool:
-        return place in self._firsts
-
-    def _arc_before(self, place: int) -> int:
-        return _START if self._is_first(place) else self._arcs[place - 1]
-
-    @cached_property
-    def _arcs(self) -> list[int]:
-        """For each place the arc of the lattice that it lies on, named by the first place on it."""
-        named: dict[tuple[int, int, str], int] = {}
-        arcs = []
-        for place, word in enumerate(self._words):
-            state = -1 if self._is_first(place) else int(self._after[place - 1])
-            arcs.append(named.setdefault((state, int(self._after[place]), word), place))
-        return arcs
-
-    @cached_property
-    def _places(self) -> dict[int, list[int]]:
-        """The places on each arc, in order."""
-        found: dict[int, list[int]] = {}
-        for place, arc in enumerate(self._arcs):
-            found.setdefault(arc, []).append(place)
-        return found
-
-    @cached_property
-    def _pair_spaces(self) -> dict[tuple[str, str], str]:
-        """The space between each two words that are neighbours in a reference: the most frequent one."""
-        seen: dict[tuple[str, str], list[str]] = {}
-        for place, pair in enumerate(pairwise(self._words), 1):
-            if not self._is_first(place):
-                seen.setdefault(pair, []).append(self._spaces[place])
-        return {pair: _most_frequent(spaces) for pair, spaces in seen.items()}
-
-    @cached_property
     def _unspaced_gap(self) -> str:
         """What stands between words of scripts that need no spaces: nothing, unless the references mostly have one."""
         glued = spaced = 0
-        for place, (last, word) in enumerate(pairwise(self._words), 1):
-            if needs_no_space(last[-1]) and needs_no_space(word[0]) and not self._is_first(place):
+        for place in range(1, len(self.words)):
+            last, word = self.words[place - 1], self.words[place]
+            if needs_no_space(last[-1]) and needs_no_space(word[0]) and place not in self._firsts:
                 spaced += bool(self._spaces[place])
                 glued += not self._spaces[place]
         return " " if spaced > glued else ""
 
 
+class _Pieces(dict[tuple[int, int], str]):
+    """What is written for an arc behind another one; made when it is first asked for.
+
+    A dictionary, because it is asked for every word of every sentence: `map` does that without a line of Python.
+    """
+
+    def __init__(self, writer: Writer):
+        super().__init__()
+        self._writer = writer
+        self.doubtful: set[tuple[int, int]] = set()
+
+    def __missing__(self, key: tuple[int, int]) -> str:
+        piece, sure = self._writer.arc_piece(*key)
+        if not sure:
+            self.doubtful.add(key)
+        self[key] = piece
+        return piece
+
+
 def _most_frequent(forms: Sequence[str]) -> str:
     """The form that occurs most often; the earlier one of two that are as frequent."""
     return forms[0] if len(forms) == 1 else max(dict.fromkeys(forms), key=forms.count)
-
-
-def _sentences(origin: Sequence[int], path: Sequence[int]) -> Iterator[list[int]]:
-    """The places of each sentence of a path."""
-    places: list[int] = []
-    for arc in path:
-        if arc < 0:
-            yield places
-            places = []
-        else:
-            places.append(origin[arc])

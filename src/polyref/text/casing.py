@@ -7,12 +7,11 @@ Not:  spacing, which words (lattice/writing.py).
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 
-from polyref.text.marks import is_mark, opens_behind
+from polyref.text.marks import MAY_OPEN, is_mark, opens_behind
 from polyref.text.tokens import Tokens
 
 
@@ -26,54 +25,62 @@ def never_names() -> frozenset[str]:
     return frozenset(word for line in lines if not line.startswith("#") for word in line.split())
 
 
-def openings(tokens: Tokens) -> list[bool]:
-    """For each word, whether a sentence opens with it."""
-    found = []
-    opening, before = True, ""
-    for word in tokens.words:
-        found.append(opening)
-        opening = opens_behind(word, before, opening)
-        before = word
-    return found
-
-
-def shouts(tokens: Tokens) -> bool:
-    """Whether a reference is written in capitals alone: then they say nothing about its words."""
-    capitals = [surface for surface in tokens.surfaces if surface != surface.lower()]
-    return sum(map(len, capitals)) > 5 and all(surface == surface.upper() for surface in tokens.surfaces)
+def opening_places(tokens: Tokens) -> list[int]:
+    """The positions of the words with which a sentence opens; the last one may lie behind the text."""
+    places = [0]
+    words = tokens.words
+    for position, word in enumerate(words):
+        # Only marks let a sentence open behind them, and few words are marks.
+        if word in MAY_OPEN:
+            before = words[position - 1] if position else ""
+            if opens_behind(word, before, places[-1] == position):
+                places.append(position + 1)
+    return places
 
 
 class Casing:
     """What an example's references say about capitals."""
 
     def __init__(self, references: Sequence[Tokens]):
-        calm = [tokens for tokens in references if not shouts(tokens)]
+        calm = [tokens for tokens in references if not _shouts(tokens)]
         self._some_shout = 0 < len(calm) < len(references)
+        self._heard = calm or references
+        self._dotless = any("ı" in surface or "İ" in surface for tokens in self._heard for surface in tokens.surfaces)
+
+    @cached_property
+    def _capitalises(self) -> bool:
+        """Whether most sentences open with a capital."""
         capitals = cased = 0
-        self._inside: dict[str, Counter[str]] = {}
-        self._dotless = False  # Turkish and its kin, where the capital of i is another one
-        for tokens in calm or references:
-            for word, surface, opening in zip(tokens.words, tokens.surfaces, openings(tokens), strict=True):
-                if not opening:
-                    self._inside.setdefault(word, Counter())[surface] += 1
-                elif surface[0].isupper() or surface[0].islower():
-                    cased += 1
-                    capitals += surface[0].isupper()
-                self._dotless = self._dotless or "ı" in surface or "İ" in surface
-        self._capitalises = 2 * capitals > cased
+        for tokens in self._heard:
+            for position in opening_places(tokens):
+                if position == len(tokens):
+                    continue
+                first = tokens.surfaces[position][0]
+                capitals += first.isupper()
+                cased += first.isupper() or first.islower()
+        return 2 * capitals > cased
+
+    @cached_property
+    def _inside(self) -> dict[str, list[str]]:
+        """How each word is written inside sentences."""
+        inside: dict[str, list[str]] = {}
+        for tokens in self._heard:
+            opening = set(opening_places(tokens))
+            for position, (word, surface) in enumerate(zip(tokens.words, tokens.surfaces, strict=True)):
+                if position not in opening:
+                    inside.setdefault(word, []).append(surface)
+        return inside
 
     def surfaces(self, tokens: Tokens) -> tuple[str, ...]:
         """A reference as it stands; one that shouts among others that do not, in their voice."""
-        if not self._some_shout or not shouts(tokens):
+        if not self._some_shout or not _shouts(tokens):
             return tokens.surfaces
-        calm = [
-            self._inside_form(word, surface.lower())
-            for word, surface in zip(tokens.words, tokens.surfaces, strict=True)
-        ]
-        return tuple(
-            self.fit(word, surface, opening=True) if opening else surface
-            for word, surface, opening in zip(tokens.words, calm, openings(tokens), strict=True)
-        )
+        opening = set(opening_places(tokens))
+        calm = []
+        for position, (word, surface) in enumerate(zip(tokens.words, tokens.surfaces, strict=True)):
+            form = self._inside_form(word, surface.lower())
+            calm.append(self.fit(word, form, opening=True) if position in opening else form)
+        return tuple(calm)
 
     def fit(self, word: str, surface: str, *, opening: bool) -> str:
         """A word from an opening for the inside of a sentence, or from the inside for an opening."""
@@ -93,7 +100,12 @@ class Casing:
         seen = self._inside.get(word)
         if seen is not None:
             # The most frequent form; of two as frequent, the one in small letters.
-            return max(seen, key=lambda form: (seen[form], form.lower() == form, form))
+            return max(seen, key=lambda form: (seen.count(form), form.lower() == form, form))
         if word in never_names() and surface[1:] == surface[1:].lower():
             return surface.lower()
         return surface
+
+
+def _shouts(tokens: Tokens) -> bool:
+    """Whether a reference is written in capitals alone, which then say nothing about its words: not just "NASA"."""
+    return tokens.shouted and sum(map(len, tokens.surfaces)) > 5 and len(tokens) > 1

@@ -16,7 +16,9 @@ CLOSING = frozenset(".,;:!?)]}…”»’%‰°。，、；：！？）］｝」
 OPENING = frozenset("([{“«‘„‚£$€¥¿¡#@（［｛「『【〈《")
 _ENDS = frozenset(".!?。！？؟।॥") | {"!!", "??", "!!!", "???"}
 # Between the end of a sentence and the word that opens the next one, these change nothing: "He left. (She did not.)"
-_TRANSPARENT = frozenset("\"'“”„«»‘’()[]{}¿¡—–-•*「」『』（）") | {"--"}
+TRANSPARENT = frozenset("\"'“”„«»‘’()[]{}¿¡—–-•*「」『』（）") | {"--"}
+# All behind which a sentence may open.
+MAY_OPEN = _ENDS | TRANSPARENT
 # A full stop behind these ends no sentence.
 _ABBREVIATIONS = frozenset(
     ["mr", "mrs", "ms", "dr", "st", "mt", "ft", "prof", "rev", "gen", "col", "sgt", "capt", "lt", "hon", "jr", "sr",
@@ -31,6 +33,12 @@ def is_mark(word: str) -> bool:
     return all(unicodedata.category(character)[0] == "P" for character in word)
 
 
+@lru_cache(maxsize=1 << 16)
+def is_ordinary(word: str) -> bool:
+    """Whether a word is set apart by spaces from others like it: no mark, no symbol, no script without spaces."""
+    return word[0].isalnum() and not needs_no_space(word[0]) and not needs_no_space(word[-1])
+
+
 def opens_behind(word: str, before: str, opening: bool) -> bool:
     """Whether a sentence opens behind `word`, which itself stands behind `before`.
 
@@ -38,7 +46,7 @@ def opens_behind(word: str, before: str, opening: bool) -> bool:
     """
     if word in _ENDS:
         return word != "." or not (before in _ABBREVIATIONS or (len(before) == 1 and before.isalpha()))
-    return opening and word in _TRANSPARENT
+    return opening and word in TRANSPARENT
 
 
 @lru_cache(maxsize=1 << 16)

@@ -47,8 +47,8 @@ _ASCII = re.compile(
     r"|[A-Za-z0-9_]+(?:['\-][A-Za-z0-9_]+|(?<=[0-9])[.,:/](?=[0-9])[A-Za-z0-9_]+)*"
     r"|([!-/:-@\[-`{-~])\3+|\S)"
 )
-# What most captions are: it can be written without care for spacing and case.
-_PLAIN = re.compile(r"[A-Za-z][a-z0-9]*(?:['\-][a-z0-9]+)*(?: [a-z0-9]+(?:['\-][a-z0-9]+)*)+\.?")
+# What most captions are: such words are written alike wherever they land.
+_PLAIN = re.compile(r"(?:[A-Za-z0-9]+(?:['\-][A-Za-z0-9]+)*[,;]? )*[A-Za-z0-9]+(?:['\-][A-Za-z0-9]+)*[.!?]?")
 _PATTERNS: dict[Tokenizer, regex.Pattern[str]] = {
     "words": _pattern(""),
     "whitespace": regex.compile(rf"({_GAP}*)((?:(?!{_GAP}).)+)"),
@@ -77,7 +77,8 @@ class Tokens:
     words: tuple[str, ...]  # what is compared
     surfaces: tuple[str, ...]  # what is written
     spaces: tuple[str, ...]  # the space before it: none, one, or another kind that must be kept
-    plain: bool = False  # True: nothing but small letters, single spaces, a first capital and a last full stop
+    plain: bool = False  # True: words and single spaces, perhaps with commas, and at most one mark at the end
+    shouted: bool = False  # True: all in capitals
 
     def __len__(self) -> int:
         return len(self.words)
@@ -85,8 +86,9 @@ class Tokens:
 
 def tokenize(text: str, settings: TextSettings) -> Tokens:
     """The words of a text; none if it is blank."""
+    text = text.strip()
     ascii_words = text.isascii() and settings.tokenizer != "whitespace"
-    found = (_ASCII if ascii_words else _PATTERNS[settings.tokenizer]).findall(text.strip())
+    found = (_ASCII if ascii_words else _PATTERNS[settings.tokenizer]).findall(text)
     surfaces = tuple([match[1] for match in found])
     words = surfaces
     if settings.fold_case:
@@ -94,9 +96,11 @@ def tokenize(text: str, settings: TextSettings) -> Tokens:
         words = tuple([word.casefold() for word in words])
     if text.isascii():
         spaces = tuple([" " if match[0] else "" for match in found])
-        return Tokens(words, surfaces, spaces, plain=ascii_words and _PLAIN.fullmatch(text) is not None)
+        shouted = text.isupper()
+        plain = ascii_words and not shouted and _PLAIN.fullmatch(text) is not None
+        return Tokens(words, surfaces, spaces, plain=plain, shouted=shouted)
     words = tuple([unicodedata.normalize("NFC", word) for word in words])
-    return Tokens(words, surfaces, tuple([_one_space(match[0]) for match in found]))
+    return Tokens(words, surfaces, tuple([_one_space(match[0]) for match in found]), shouted=text.isupper())
 
 
 def _one_space(space: str) -> str:
