@@ -2,7 +2,7 @@
 
 In:   a comparison of two references.
 Out:  SVG: a heat map; the way runs along its cells' edges where a word has no partner, and across a cell at a link.
-Not:  the alignment (align/), files (save_matrix below leaves them to save.py).
+Not:  the alignment (align/), writing files whole (save.py).
 """
 
 from __future__ import annotations
@@ -131,12 +131,12 @@ def _values(comparison: Comparison, theme: Theme) -> Iterator[str]:
             if comparison.penalty is None and not value:
                 continue  # equal words or not: there is nothing to read in the others
             written = f"{value:.2f}".replace("0.", ".", 1) if value < 1 else "1"
-            tone = "ink" if at_link or _shade(value) < 6 else f"deep{_shade(value)}"
-            colour = theme.ink if tone == "ink" else theme.paper
+            on_paper = at_link or _shade(value) < 6
+            name, colour = ("ink", theme.ink) if on_paper else ("on-shade", theme.paper)
             x, y = v * _CELL + _CELL / 2, u * _CELL + _CELL / 2 + 4
             weight = ' font-weight="bold"' if at_link else ""
             yield (
-                f'<text class="{"ink" if tone == "ink" else "on-shade"}" x="{x:.1f}" y="{y:.1f}" font-size="11" '
+                f'<text class="{name}" x="{x:.1f}" y="{y:.1f}" font-size="11" '
                 f'text-anchor="middle"{weight} fill="{colour}">{written}</text>'
             )
 
