@@ -1,13 +1,14 @@
 """Train text generators on all of an example's references, and on pseudo-references read off their lattice."""
 
 from polyref.align import AdaptivePenalty, AlignSettings
-from polyref.data import Fields, read, render
+from polyref.data import Fields, Losses, WriteReport, WriteSettings, read, render, sample, write
 from polyref.encode import Encoder, Encoding, WordVectors, open_encoder
 from polyref.errors import InputError, MissingExtraError, OutputError, PolyrefError, SettingsError
 from polyref.example import Example, LatticeSummary, PseudoReference, Reference
 from polyref.expand import ExpandSettings, expand
 from polyref.lattice import Lattice, SearchSettings, Sentence
 from polyref.score import sentence_bleu
+from polyref.stats import statistics
 from polyref.text import TextSettings
 
 __version__ = "0.1.0"
@@ -23,6 +24,7 @@ __all__ = [
     "InputError",
     "Lattice",
     "LatticeSummary",
+    "Losses",
     "MissingExtraError",
     "OutputError",
     "PolyrefError",
@@ -33,9 +35,14 @@ __all__ = [
     "SettingsError",
     "TextSettings",
     "WordVectors",
+    "WriteReport",
+    "WriteSettings",
     "expand",
     "open_encoder",
     "read",
     "render",
+    "sample",
     "sentence_bleu",
+    "statistics",
+    "write",
 ]

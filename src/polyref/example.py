@@ -55,7 +55,8 @@ class Example:
     """One source with its references.
 
     `record` is the JSON text that the example was read from: whatever else stands in it is passed through
-    untouched. `line` is where it stood, for messages.
+    untouched. `as_read` is what the record says of id, source and references, so that a change can be told. `line` is
+    where it stood, for messages.
     """
 
     id: str
@@ -65,6 +66,7 @@ class Example:
     lattice: LatticeSummary | None = None
     record: str | None = field(default=None, repr=False, compare=False)
     line: int | None = field(default=None, repr=False, compare=False)
+    as_read: tuple[str, Any, tuple[Reference, ...]] | None = field(default=None, repr=False, compare=False)
 
     def limited(self, limit: int) -> Example:
         """The same with at most `limit` references: all gold ones, then pseudo-references by rank."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from polyref.cli import options as o
-from polyref.data import MAX_LINE_BYTES, Fields
+from polyref.data import MAX_LINE_BYTES, Fields, WriteReport
 from polyref.expand import ExpandSettings, Shortfall
 from polyref.lattice import NODE_BUDGET, SearchSettings
 from polyref.text import TextSettings
@@ -23,9 +22,9 @@ if TYPE_CHECKING:
 
 
 def expand(
-    file: o.Input,
+    files: o.Inputs,
     output: Annotated[
-        str, typer.Option("-o", "--output", metavar="FILE", help="Where to; a name in .gz is compressed.")
+        str, typer.Option("-o", "--output", metavar="FILE", help="Where to; the name tells format and compression.")
     ] = "-",
     per_example: Annotated[
         int, typer.Option("-k", "--per-example", metavar="N", help="References wanted in all, gold ones included.")
@@ -52,6 +51,8 @@ def expand(
         int, typer.Option("-w", "--workers", metavar="N", help="Processes; the result does not depend on it.")
     ] = 1,
     engine: o.EngineOption = "auto",
+    input_format: o.FromOption = None,
+    output_format: o.ToOption = None,
     id_field: o.IdField = "id",
     source_field: o.SourceField = "source",
     references_field: o.ReferencesField = "references",
@@ -66,7 +67,7 @@ def expand(
 
     adaptive = {"start": start, "step": step, "floor": floor, "at_least": at_least}
     job = Job(
-        input=file,
+        input=tuple(files),
         output=output,
         settings=ExpandSettings(
             per_example=per_example,
@@ -80,22 +81,18 @@ def expand(
         engine=engine,
         workers=workers,
         max_line_bytes=max_line_bytes,
+        input_format=input_format,
+        output_format=output_format,
     )
-    to_standard_output = _is_standard_output(output)
-    with _progress(file) as on_progress:
-        tally = expand_file(job, on_progress=on_progress, before_compiling=o.say_compiling)
+    to_standard_output = o.is_standard_output(output)
+    report = WriteReport()
+    with _progress(files[0]) as on_progress:
+        tally = expand_file(job, on_progress=on_progress, before_compiling=o.say_compiling, report=report)
     summary = tally.summary()
     # The summary goes where the examples do not.
     stream = sys.stderr if to_standard_output else sys.stdout
     stream.write(json.dumps(summary) + "\n" if as_json else _for_a_person(summary))
-
-
-def _is_standard_output(path: str) -> bool:
-    """Whether a path names what standard output goes to, as /dev/stdout does."""
-    try:
-        return path == "-" or os.path.samestat(Path(path).stat(), os.fstat(1))
-    except (OSError, ValueError):
-        return False
+    o.say_losses(output, "not kept", report.not_kept)
 
 
 @contextmanager

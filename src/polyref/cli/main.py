@@ -19,10 +19,13 @@ from typing import Any, NoReturn
 import typer
 
 from polyref import __version__
+from polyref.cli.convert import convert
 from polyref.cli.demo import demo
 from polyref.cli.expand import expand
 from polyref.cli.lattice import lattice
 from polyref.cli.matrix import matrix
+from polyref.cli.options import printable
+from polyref.cli.stats import stats
 from polyref.errors import OutputError, PolyrefError
 
 app = typer.Typer(
@@ -52,7 +55,7 @@ def _quiet(verb: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-for verb in (expand, lattice, matrix, demo):
+for verb in (expand, lattice, matrix, convert, stats, demo):
     app.command()(_quiet(verb))
 
 
@@ -96,6 +99,5 @@ def main() -> None:
 
 def _fail(message: str, code: int) -> NoReturn:
     # A message may quote what stands in a file: one line, whatever that holds.
-    line = "".join(character if character.isprintable() else " " for character in message)
-    sys.stderr.write(f"polyref: {line}\n")
+    sys.stderr.write(f"polyref: {printable(message)}\n")
     raise SystemExit(code) from None

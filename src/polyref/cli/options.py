@@ -5,13 +5,16 @@ In:   values from the command line. Out: the rooms' settings. Not: the verbs.
 
 from __future__ import annotations
 
+import os
 import sys
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
 
 from polyref.align import AdaptivePenalty, AlignSettings, MergeOrder, Similarity
 from polyref.align.settings import Alignment
+from polyref.data import Format, Losses
 from polyref.errors import SettingsError
 from polyref.lattice import EngineName
 from polyref.text.tokens import Tokenizer
@@ -19,8 +22,19 @@ from polyref.text.tokens import Tokenizer
 Preset = Literal["paper"]
 ThemeName = Literal["light", "dark", "auto"]  # as the drawings have it; not taken from there, so that help starts fast
 
-Input = Annotated[
-    str, typer.Argument(metavar="FILE", help="Examples as JSON Lines, plain or gzip; - reads standard input.")
+Input = Annotated[str, typer.Argument(metavar="FILE", help="Examples, in any of the formats; - reads standard input.")]
+Inputs = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="FILE...",
+        help="Examples: JSON Lines, Parquet, COCO, Karpathy, CSV, TSV or parallel text; - reads standard input.",
+    ),
+]
+FromOption = Annotated[
+    Format | None, typer.Option("--from", help="The format that is read.  [default: told by the content]")
+]
+ToOption = Annotated[
+    Format | None, typer.Option("--to", help="The format that is written.  [default: told by the name]")
 ]
 Id = Annotated[str | None, typer.Option("--id", metavar="ID", help="Only the example with this id.")]
 IdField = Annotated[str, typer.Option(metavar="KEY", help="The key of an example's id (optional in the file).")]
@@ -85,6 +99,25 @@ def say_compiling() -> None:
     """Tell a person why nothing happens for a while."""
     sys.stderr.write("polyref: compiling the kernels, once on this machine (about a minute)\n")
     sys.stderr.flush()
+
+
+def say_losses(name: str, verb: str, losses: Losses) -> None:
+    """Tell a person what a format cannot hold."""
+    if losses:
+        sys.stderr.write(f"polyref: {printable(f'{name}: {verb}: {losses}')}\n")
+
+
+def printable(text: str) -> str:
+    """One line, whatever a text quotes."""
+    return "".join([character if character.isprintable() else " " for character in text])
+
+
+def is_standard_output(path: str) -> bool:
+    """Whether a path names what standard output goes to, as /dev/stdout does."""
+    try:
+        return path == "-" or os.path.samestat(Path(path).stat(), os.fstat(1))
+    except (OSError, ValueError):
+        return False
 
 
 def align_settings(

@@ -1,23 +1,21 @@
-"""Examples from and to JSON Lines.
+"""One record as an Example: the schema that every format is turned into.
 
-In:   one record a line, {"id": ..., "source": ..., "references": [...]}, under any field names.
-Out:  Examples; and the same records again with what was found for them.
-Not:  opening files safely for writing (output.py), making pseudo-references (expand.py).
+In:   a line with {"id": ..., "source": ..., "references": [...]}, under any field names.
+Out:  an Example, or an InputError that names what is wrong with the line.
+Not:  files (reading.py), writing records (render.py).
 """
 
 from __future__ import annotations
 
 import json
 import math
-import os
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, NoReturn
 
-from polyref.data.lines import MAX_LINE_BYTES, Line, display_name, read_lines
-from polyref.data.seen import SeenIds
+from polyref.data.lines import Line
+from polyref.data.opening import display_name
 from polyref.errors import InputError, SettingsError
 from polyref.example import Example, LatticeSummary, PseudoReference, Reference
 
@@ -43,31 +41,6 @@ class Fields:
         for name in names:
             if name in (PSEUDO_REFERENCES, LATTICE):
                 raise SettingsError(f'the field name "{name}" is kept for the result; choose another')
-
-
-def read(
-    path: str | os.PathLike[str],
-    fields: Fields | None = None,
-    *,
-    limit: int | None = None,
-    require_source: bool = True,
-    max_line_bytes: int = MAX_LINE_BYTES,
-) -> Iterator[Example]:
-    """The examples of a file, one at a time.
-
-    `limit` cuts the references of each example: all gold ones stay, then come pseudo-references by rank.
-    """
-    if limit is not None and limit < 1:
-        raise SettingsError(f"limit is {limit}; give 1 or more")
-    return _read(os.fspath(path), fields or Fields(), limit, require_source, max_line_bytes)
-
-
-def _read(path: str, fields: Fields, limit: int | None, require_source: bool, max_line_bytes: int) -> Iterator[Example]:
-    seen = SeenIds(path, fields, max_line_bytes)
-    for line in read_lines(path, max_line_bytes=max_line_bytes):
-        example = parse(line, path, fields, require_source=require_source)
-        seen.add(example.id, line.number)
-        yield example if limit is None else example.limited(limit)
 
 
 def parse(line: Line, path: str, fields: Fields, *, require_source: bool = True) -> Example:
@@ -121,14 +94,17 @@ def _example(record: Any, text: str, number: int, fields: Fields, require_source
         raise _WrongError(f'"{fields.references}" is {_kind(references)}', "give a list of texts")
     if not references:
         raise _WrongError(f'"{fields.references}" is empty', "give at least one")
+    id, source = _id(record.get(fields.id), number, fields), record.get(fields.source)
+    gold = tuple([_reference(item, n) for n, item in enumerate(references, 1)])
     return Example(
-        id=_id(record.get(fields.id), number, fields),
-        source=record.get(fields.source),
-        references=tuple([_reference(item, n) for n, item in enumerate(references, 1)]),
+        id=id,
+        source=source,
+        references=gold,
         pseudo_references=_pseudo_references(record.get(PSEUDO_REFERENCES)),
         lattice=_lattice(record.get(LATTICE)),
         record=text,
         line=number,
+        as_read=(id, source, gold),
     )
 
 
@@ -228,89 +204,6 @@ def _kind(value: Any) -> str:
     return names.get(type(value), "an object")
 
 
-def render(example: Example, fields: Fields | None = None) -> str:
-    """An example as one line of JSON, without the line's end.
-
-    What it was read from is kept to the letter, and the result is added behind it.
-    """
-    fields = fields or Fields()
-    found: dict[str, Any] = {}
-    if example.lattice is not None or example.pseudo_references:
-        found[PSEUDO_REFERENCES] = [_pseudo_json(pseudo) for pseudo in example.pseudo_references]
-    if example.lattice is not None:
-        found[LATTICE] = {
-            "sentences": decimal_text(example.lattice.sentences),
-            "log10_sentences": example.lattice.log10_sentences,
-            "penalty": example.lattice.penalty,
-            "exact": example.lattice.exact,
-        }
-    if example.record is None:
-        return _dump(
-            {fields.id: example.id, fields.source: example.source, **_references_json(example, fields), **found}
-        )
-    kept = without_result(example.record)
-    if not found:
-        return kept
-    head = kept[: kept.rindex("}")].rstrip()
-    return f"{head}{'' if head.endswith('{') else ', '}{_dump(found)[1:]}"
-
-
-def without_result(record: str) -> str:
-    """The record's text without the keys that `render` adds; to the letter, if it has none of them."""
-    if f'"{PSEUDO_REFERENCES}"' not in record and f'"{LATTICE}"' not in record and "\\u" not in record:
-        return record
-    members = list(_members(record))
-    opening = record[: members[0][1]] if members else record
-    text, end = "", 0
-    for key, start, stop in members:
-        if key not in (PSEUDO_REFERENCES, LATTICE):
-            # With what stood before it: a comma, and whatever spaces there were.
-            text += (record[end:start] if text else opening) + record[start:stop]
-        end = stop
-    return (text or opening) + record[end:]
-
-
-def _members(record: str) -> Iterator[tuple[str, int, int]]:
-    """The key of each member of a well-formed JSON object, and where key and value begin and end."""
-    decode = json.JSONDecoder().raw_decode
-    position = record.index("{") + 1
-    while True:
-        start = _skip(record, position, ", \t\r\n")
-        if record[start] == "}":
-            return
-        key, position = decode(record, start)
-        position = _skip(record, position, ": \t\r\n")
-        _, position = decode(record, position)
-        yield key, start, position
-
-
-def _skip(text: str, position: int, skipped: str) -> int:
-    while text[position] in skipped:
-        position += 1
-    return position
-
-
-def _references_json(example: Example, fields: Fields) -> dict[str, Any]:
-    return {
-        fields.references: [
-            reference.text if reference.weight == 1.0 else {"text": reference.text, "weight": reference.weight}
-            for reference in example.references
-        ]
-    }
-
-
-def _pseudo_json(pseudo: PseudoReference) -> dict[str, Any]:
-    # Two decimals: what a person reads, and the same bytes on every machine's exp and log.
-    written: dict[str, Any] = {"text": pseudo.text, "bleu": round(pseudo.bleu, 2)}
-    if pseudo.repeat:
-        written["repeat"] = True
-    return written
-
-
 def decimal_text(number: int) -> str:
     """A whole number in digits; `str` refuses those of more than 4,300, and real lattices may get there."""
     return str(Decimal(number))
-
-
-def _dump(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)

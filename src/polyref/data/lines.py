@@ -1,30 +1,26 @@
-"""The lines of a file, plain or gzip, one at a time.
+"""The lines of a file, plain or compressed, one at a time.
 
 In:   a path ("-" is standard input) and the longest line that is allowed.
-Out:  numbered lines of bytes, and how far through the file they stand, for a progress bar.
-Not:  what is on the lines (jsonl.py).
+Out:  numbered lines, and how far through the file they stand, for a progress bar.
+Not:  decompression (opening.py), what is on the lines (jsonl.py, tables.py, parallel.py).
 """
 
 from __future__ import annotations
 
-import gzip
-import io
-import sys
-import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, cast
+from typing import NamedTuple
 
+from polyref.data.opening import BYTE_ORDER_MARK, Opened, display_name, open_input
 from polyref.errors import InputError, SettingsError
 
+__all__ = ["MAX_LINE_BYTES", "Line", "display_name", "lines_of", "read_lines", "text_lines"]
+
 MAX_LINE_BYTES = 64 * 1024 * 1024
-_GZIP_MAGIC = b"\x1f\x8b"
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-_BUFFER_BYTES = 1 << 16
 
 
 class Line(NamedTuple):
+    """One record. Where the format has no lines, `number` counts its rows or its images."""
+
     number: int
     content: bytes
     position: int  # bytes of the file behind us; compressed ones where it is compressed
@@ -34,99 +30,61 @@ def read_lines(
     path: str, *, max_line_bytes: int = MAX_LINE_BYTES, holds: str = "one JSON object a line"
 ) -> Iterator[Line]:
     """The lines that are not blank, without their ends. An empty file is an error; `holds` says what to give."""
-    if not 1 <= max_line_bytes <= 2**40:
-        raise SettingsError(f"max-line-bytes is {max_line_bytes}; give a number from 1 to {2**40}")
-    name = display_name(path)
+    check_limit(max_line_bytes)
+    with open_input(path) as opened:
+        yield from lines_of(opened, max_line_bytes=max_line_bytes, holds=holds)
+
+
+def lines_of(
+    opened: Opened, *, max_line_bytes: int = MAX_LINE_BYTES, holds: str = "one JSON object a line"
+) -> Iterator[Line]:
+    """The same, for a file that is open already."""
     number = 0
     found = False
-    with _open(path, name) as (raw, stream):
-        while content := _next_line(stream, max_line_bytes, name):
-            number += 1
-            if number == 1:
-                content = content.removeprefix(_BYTE_ORDER_MARK)
-            if len(content.rstrip(b"\r\n")) > max_line_bytes:
-                raise InputError(
-                    f"the line is longer than {max_line_bytes:,} bytes",
-                    "is this one record a line? raise the limit with --max-line-bytes",
-                    file=name,
-                    line=number,
-                )
-            content = content.strip()
-            if content:
-                found = True
-                yield Line(number, content, _position(raw))
+    while content := opened.line(max_line_bytes + _NOT_COUNTED):
+        number += 1
+        if number == 1:
+            content = content.removeprefix(BYTE_ORDER_MARK)
+        content = _within(content, max_line_bytes, opened.name, number).strip()
+        if content:
+            found = True
+            yield Line(number, content, opened.position())
     if not found:
-        raise InputError("the file is empty", f"give {holds}", file=name)
+        raise InputError("the file is empty", f"give {holds}", file=opened.name)
 
 
-def _next_line(stream: BinaryIO, max_line_bytes: int, name: str) -> bytes:
-    """The next line with its end; a line that is too long only so far that this can be told."""
-    try:
-        # A byte-order mark and the line's end do not count.
-        return stream.readline(max_line_bytes + len(_BYTE_ORDER_MARK) + 3)
-    except EOFError:
-        raise InputError(
-            "the gzip data ends too early", "the file is cut off; copy or make it again", file=name
-        ) from None
-    except (gzip.BadGzipFile, zlib.error) as error:
-        raise InputError(f"the gzip data is broken ({error})", "copy or make the file again", file=name) from None
-    except OSError as error:
-        raise InputError(f"cannot be read ({error.strerror or error})", "check the file", file=name) from None
-
-
-def display_name(path: str) -> str:
-    return "<stdin>" if path == "-" else path
-
-
-@contextmanager
-def _open(path: str, name: str) -> Iterator[tuple[BinaryIO, BinaryIO]]:
-    """The file's own stream, and the stream of its decompressed bytes."""
-    if path == "-":
-        raw = cast(BinaryIO, sys.stdin.buffer)
-    else:
+def text_lines(opened: Opened, *, max_line_bytes: int = MAX_LINE_BYTES, keep_ends: bool = False) -> Iterator[str]:
+    """All lines as texts, blank ones too, with the spaces at their ends; the line's own end goes unless it is kept."""
+    most = max_line_bytes + _NOT_COUNTED
+    number = 0
+    while content := opened.line(most):
+        number += 1
+        if number == 1:
+            content = content.removeprefix(BYTE_ORDER_MARK)
+        if len(content) > max_line_bytes:
+            _within(content, max_line_bytes, opened.name, number)
         try:
-            raw = cast(BinaryIO, Path(path).open("rb"))  # noqa: SIM115  (closed below)
-        except FileNotFoundError:
-            raise InputError("there is no such file", "check the path", file=name) from None
-        except IsADirectoryError:
-            raise InputError("this is a folder", "name a file in it", file=name) from None
-        except (OSError, ValueError) as error:
-            raise InputError(f"cannot be opened ({getattr(error, 'strerror', None) or error})", file=name) from None
-    try:
-        # Read, not peeked at: a slow pipe shows its bytes one by one.
-        head = raw.read(len(_GZIP_MAGIC))
-        stream = cast(BinaryIO, io.BufferedReader(_Replayed(head, raw), _BUFFER_BYTES))
-        if head == _GZIP_MAGIC:
-            stream = cast(BinaryIO, gzip.GzipFile(fileobj=stream))
-        elif head and path.endswith(".gz"):
-            raise InputError("the name ends in .gz, but this is no gzip data", "rename it, or compress it", file=name)
-        yield raw, stream
-    except OSError as error:
-        raise InputError(f"cannot be read ({error.strerror or error})", file=name) from None
-    finally:
-        if path != "-":
-            raw.close()
+            text = content.decode("utf-8")
+        except UnicodeDecodeError as error:
+            problem = f"not UTF-8 at byte {error.start + 1} of the line"
+            raise InputError(problem, "save the file as UTF-8", file=opened.name, line=number) from None
+        yield text if keep_ends else text.removesuffix("\n").removesuffix("\r")
 
 
-class _Replayed(io.RawIOBase):
-    """A stream whose first bytes have been read already, from its beginning."""
-
-    def __init__(self, head: bytes, rest: BinaryIO):
-        self._head = head
-        self._rest = rest
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any, /) -> int:
-        content = self._head[: len(buffer)] or self._rest.read(len(buffer))
-        self._head = self._head[len(buffer) :]
-        buffer[: len(content)] = content
-        return len(content)
+_NOT_COUNTED = len(BYTE_ORDER_MARK) + 3  # a byte-order mark and the line's end do not count
 
 
-def _position(raw: BinaryIO) -> int:
-    try:
-        return raw.tell()
-    except (OSError, ValueError):
-        return 0
+def check_limit(max_line_bytes: int) -> None:
+    if not 1 <= max_line_bytes <= 2**40:
+        raise SettingsError(f"max-line-bytes is {max_line_bytes}; give a number from 1 to {2**40}")
+
+
+def _within(content: bytes, max_line_bytes: int, name: str, number: int) -> bytes:
+    if len(content) > max_line_bytes and len(content.rstrip(b"\r\n")) > max_line_bytes:
+        raise InputError(
+            f"the line is longer than {max_line_bytes:,} bytes",
+            "is this one record a line? raise the limit with --max-line-bytes",
+            file=name,
+            line=number,
+        )
+    return content

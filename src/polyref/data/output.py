@@ -1,23 +1,23 @@
-"""Write a file whole or not at all.
+"""Write files whole or not at all.
 
-In:   a path ("-" is standard output); a name that ends in .gz is compressed.
-Out:  a stream of bytes; the file takes its name only when everything has been written.
+In:   paths ("-" is standard output); a name that ends in .gz or .zst is compressed.
+Out:  streams of bytes; the files take their names only when everything has been written.
 Not:  what is written.
 """
 
 from __future__ import annotations
 
 import errno
-import gzip
 import os
 import stat
 import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import BinaryIO, cast
 
+from polyref.data.compression import compressed
 from polyref.errors import OutputError
 
 _WRITING_FAILED = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS, errno.EACCES, errno.ENOENT}
@@ -30,51 +30,96 @@ def open_output(path: str) -> Iterator[BinaryIO]:
         yield cast(BinaryIO, sys.stdout.buffer)
         sys.stdout.buffer.flush()
         return
-    given = Path(path)
-    opened = False
-    try:
+    with _open_any(path) as stream:
+        yield stream
+
+
+@contextmanager
+def _open_any(path: str) -> Iterator[BinaryIO]:
+    with _writing(path) as has_begun:
+        given = Path(path)
         if given.exists() and not stat.S_ISREG(given.stat().st_mode):
             # A pipe or a device has no name to be renamed to.
             if given.is_dir():
                 raise OutputError(f"{path}: this is a folder; name a file")
-            with given.open("wb") as direct, _compressed(cast(BinaryIO, direct), path) as stream:
-                opened = True
+            with given.open("wb") as direct, compressed(cast(BinaryIO, direct), path) as stream:
+                has_begun()
                 yield stream
             return
-        with _temporary_beside(Path(os.path.realpath(path))) as temporary, _compressed(temporary, path) as stream:
-            opened = True
+        with _staged([path]) as [stream]:
+            has_begun()
             yield stream
-    except OSError as error:
-        # Once it is open, other things may fail than writing to it.
-        if opened and error.errno not in _WRITING_FAILED:
-            raise
-        raise OutputError(f"{path}: cannot be written ({error.strerror or error}); choose another place") from None
 
 
 @contextmanager
-def _temporary_beside(target: Path) -> Iterator[BinaryIO]:
-    descriptor, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
-    temporary = Path(name)
+def open_outputs(paths: Sequence[str]) -> Iterator[list[BinaryIO]]:
+    """The same for several files: none takes its name before all of them are complete."""
+    with _writing(paths[0]) as has_begun:
+        for path in paths:
+            if Path(path).exists() and not Path(path).is_file():
+                raise OutputError(f"{path}: this is no file; choose another name")
+        with _staged(paths) as streams:
+            has_begun()
+            yield streams
+
+
+@contextmanager
+def _staged(paths: Sequence[str]) -> Iterator[list[BinaryIO]]:
+    targets = [Path(os.path.realpath(path)) for path in paths]
+    temporaries: list[Path] = []
     try:
-        with os.fdopen(descriptor, "wb") as stream:
-            yield cast(BinaryIO, stream)
-            stream.flush()
-            os.fsync(stream.fileno())
-        temporary.chmod(_mode_of(target))
-        temporary.replace(target)
+        with ExitStack() as stack:
+            streams = []
+            for path, target in zip(paths, targets, strict=True):
+                stream = stack.enter_context(_temporary_beside(target, temporaries))
+                streams.append(stack.enter_context(compressed(stream, path)))
+            yield streams
+        for temporary, target in zip(temporaries, targets, strict=True):
+            temporary.chmod(_mode_of(target))
+        for temporary, target in zip(temporaries, targets, strict=True):
+            temporary.replace(target)
     except BaseException:
-        temporary.unlink(missing_ok=True)
+        for temporary in temporaries:
+            temporary.unlink(missing_ok=True)
         raise
 
 
 @contextmanager
-def _compressed(stream: BinaryIO, path: str) -> Iterator[BinaryIO]:
-    if not path.endswith(".gz"):
-        yield stream
-        return
-    # No name and no time inside: the same content gives the same bytes.
-    with gzip.GzipFile(filename="", mode="wb", fileobj=stream, mtime=0, compresslevel=6) as packed:
-        yield cast(BinaryIO, packed)
+def _temporary_beside(target: Path, temporaries: list[Path]) -> Iterator[BinaryIO]:
+    descriptor, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
+    temporaries.append(Path(name))
+    with os.fdopen(descriptor, "wb") as stream:
+        yield cast(BinaryIO, stream)
+        stream.flush()
+        os.fsync(stream.fileno())
+
+
+@contextmanager
+def open_spool(path: str) -> Iterator[BinaryIO]:
+    """A temporary file without a name, beside `path` where that is a file: nothing can be left of it."""
+    with _writing(path) as has_begun:
+        folder = None if path == "-" or (Path(path).exists() and not Path(path).is_file()) else Path(path).parent
+        with tempfile.TemporaryFile(dir=folder) as file:
+            has_begun()
+            yield cast(BinaryIO, file)
+
+
+@contextmanager
+def _writing(path: str) -> Iterator[Callable[[], None]]:
+    """Say what is wrong with a place that cannot be written to."""
+    begun = False
+
+    def has_begun() -> None:
+        nonlocal begun
+        begun = True
+
+    try:
+        yield has_begun
+    except OSError as error:
+        # Once it is open, other things may fail than writing to it.
+        if begun and error.errno not in _WRITING_FAILED:
+            raise
+        raise OutputError(f"{path}: cannot be written ({error.strerror or error}); choose another place") from None
 
 
 def _mode_of(target: Path) -> int:

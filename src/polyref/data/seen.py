@@ -1,7 +1,7 @@
-"""Notice an id that comes twice, in eight bytes an id.
+"""Notice a text that comes twice, in eight bytes a text.
 
-In:   the ids of a file, in order.
-Out:  an InputError that names both lines, where an id comes again.
+In:   the ids of a file, in order; or any texts.
+Out:  whether one has come before; an InputError that names both lines, where an id comes again.
 Not:  anything else about the examples.
 """
 
@@ -9,57 +9,35 @@ from __future__ import annotations
 
 import hashlib
 import json
-import stat
 from array import array
-from pathlib import Path
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
 
-from polyref.data.lines import display_name, read_lines
+from polyref.data.lines import Line
 from polyref.errors import InputError
 
-if TYPE_CHECKING:
-    from polyref.data.jsonl import Fields
 
+class SeenTexts:
+    """A hash table of 64-bit fingerprints: a million texts take 16 MB, where a set of them takes 150."""
 
-class SeenIds:
-    """A hash table of 64-bit fingerprints: a million ids take 16 MB, where a set of texts takes 150.
-
-    Two different ids may share a fingerprint, so a hit is looked up in the file itself before it is believed.
-    """
-
-    def __init__(self, path: str, fields: Fields, max_line_bytes: int):
-        self._path = path
-        self._fields = fields
-        self._max_line_bytes = max_line_bytes
+    def __init__(self) -> None:
         self._slots = array("Q", bytes(8 * 1024))
         self._filled = 0
 
-    def add(self, id: str, line: int) -> None:
-        """Note the id of a line; raise if it stood on an earlier line."""
-        if self._insert(_fingerprint(id)):
-            return
-        first = self._first_line(id, line)
-        if first is None:
-            return
-        where = f" (first on line {first})" if first else ""
-        raise InputError(
-            f'the id "{id}" comes twice{where}',
-            "give each example its own id",
-            file=display_name(self._path),
-            line=line,
-        )
-
-    def _insert(self, fingerprint: int) -> bool:
+    def add(self, text: str) -> bool:
+        """Note a text; False if it, or another one with its fingerprint, has been noted before."""
         if self._filled * 2 >= len(self._slots):
             old = self._slots
             self._slots = array("Q", bytes(16 * len(old)))
             for known in old:
                 if known:
                     self._place(known)
-        if not self._place(fingerprint):
+        if not self._place(_fingerprint(text)):
             return False
         self._filled += 1
         return True
+
+    def __len__(self) -> int:
+        return self._filled
 
     def _place(self, fingerprint: int) -> bool:
         slots = self._slots
@@ -72,14 +50,39 @@ class SeenIds:
         slots[slot] = fingerprint
         return True
 
-    def _first_line(self, id: str, line: int) -> int | None:
-        """The earlier line with this id; None if there is none; 0 if the input cannot be read again."""
-        if self._path == "-" or not stat.S_ISREG(Path(self._path).stat().st_mode):
-            return 0  # what came through a pipe is gone, so the fingerprint is believed
-        for earlier in read_lines(self._path, max_line_bytes=self._max_line_bytes):
+
+class SeenIds:
+    """Two different ids may share a fingerprint, so a hit is looked up in the file itself before it is believed.
+
+    `again` reads the records once more; None where that cannot be, and then the fingerprint is believed.
+    """
+
+    def __init__(self, name: str, id_field: str, again: Callable[[], Iterator[Line]] | None = None):
+        self._name = name
+        self._id_field = id_field
+        self._again = again
+        self._seen = SeenTexts()
+
+    def add(self, id: str, line: int) -> None:
+        """Note the id of a line; raise if it stood on an earlier line."""
+        if self._seen.add(id):
+            return
+        where = ""
+        if self._again is not None:
+            first = self._first_line(self._again(), id, line)
+            if first is None:
+                return
+            where = f" (first on line {first})"
+        raise InputError(
+            f'the id "{id}" comes twice{where}', "give each example its own id", file=self._name, line=line
+        )
+
+    def _first_line(self, records: Iterator[Line], id: str, line: int) -> int | None:
+        """The earlier line with this id; None if there is none."""
+        for earlier in records:
             if earlier.number >= line:
                 break
-            value = json.loads(earlier.content).get(self._fields.id)
+            value = json.loads(earlier.content).get(self._id_field)
             if id == (str(earlier.number) if value is None else str(value)):
                 return earlier.number
         return None

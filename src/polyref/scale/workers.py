@@ -20,10 +20,23 @@ from itertools import islice
 from time import perf_counter
 
 from polyref import compiled
-from polyref.data import MAX_LINE_BYTES, Fields, Line, SeenIds, open_output, parse, read_lines, render
-from polyref.data.lines import display_name
+from polyref.data import (
+    MAX_LINE_BYTES,
+    Fields,
+    Format,
+    Input,
+    Line,
+    WriteReport,
+    WriteSettings,
+    open_examples,
+    parse,
+    render,
+)
+from polyref.data.formats import format_of_name
+from polyref.data.opening import display_name
+from polyref.data.writing import check_not_input
 from polyref.encode import Encoder, open_encoder
-from polyref.errors import InputError, OutputError, PolyrefError, SettingsError
+from polyref.errors import InputError, PolyrefError, SettingsError
 from polyref.expand import CHUNK, ExpandSettings, expand_chunk
 from polyref.lattice import AutoEngine, CompiledEngine, Engine, EngineName, engine_named
 from polyref.lattice.engine import alignment_cells
@@ -34,7 +47,7 @@ from polyref.tally import Tally
 class Job:
     """Everything that a worker must know."""
 
-    input: str
+    input: str | tuple[str, ...]  # the files of parallel text may be named one by one
     output: str
     settings: ExpandSettings = field(default_factory=ExpandSettings)
     fields: Fields = field(default_factory=Fields)
@@ -42,12 +55,23 @@ class Job:
     engine: EngineName = "auto"
     workers: int = 1
     max_line_bytes: int = MAX_LINE_BYTES
+    input_format: Format | None = None
+    output_format: Format | None = None
 
     def __post_init__(self) -> None:
         if not 1 <= self.workers <= 1024:
             raise SettingsError(f"workers is {self.workers}; give a number from 1 to 1024")
         if self.settings.align.align == "soft" and self.encoder is None:
             raise SettingsError("soft alignment needs an encoder; give --encoder vectors:FILE")
+
+    @property
+    def path(self) -> str:
+        """The file that messages name."""
+        return self.input if isinstance(self.input, str) else self.input[0]
+
+    def source_file(self) -> Input:
+        """What is read."""
+        return Input.of(self.input, self.input_format, self.max_line_bytes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,18 +96,24 @@ def expand_file(
     *,
     on_progress: Callable[[Progress], None] = lambda progress: None,
     before_compiling: Callable[[], None] = lambda: None,
+    report: WriteReport | None = None,
 ) -> Tally:
-    """Expand a file. `before_compiling` is called where the kernels must be compiled, which takes a while."""
-    same_file = job.output != "-" and job.input != "-" and os.path.realpath(job.input) == os.path.realpath(job.output)
-    if same_file:
-        raise OutputError(f"{job.output}: this is the input file; choose another name for the output")
+    """Expand a file. `before_compiling` is called where the kernels must be compiled, which takes a while.
+
+    `report` is told what the format of the output cannot hold.
+    """
+    input = job.source_file()
+    # A name that does not tell the format is JSON Lines.
+    settings = WriteSettings(job.output_format or format_of_name(job.output) or "jsonl")
+    check_not_input(job.output, settings, input)
     tally = Tally()
     encoder = open_encoder(job.encoder) if job.encoder is not None else None
-    seen = SeenIds(job.input, job.fields, job.max_line_bytes)
-    with open_output(job.output) as stream:
+    seen = input.seen_ids(job.fields)
+    with open_examples(job.output, job.fields, settings, report or WriteReport()) as stream:
         for done, position in _results(job, encoder, before_compiling):
-            for id, line in done.ids:
-                seen.add(id, line)
+            if seen is not None:
+                for id, line in done.ids:
+                    seen.add(id, line)
             started = perf_counter()
             stream.write(done.content)
             tally.add(done.tally)
@@ -162,7 +192,7 @@ def _one_thread_each() -> Iterator[None]:
 
 
 def _chunks(job: Job) -> Iterator[list[Line]]:
-    lines = read_lines(job.input, max_line_bytes=job.max_line_bytes)
+    lines = job.source_file().records(job.fields)
     while chunk := list(islice(lines, CHUNK)):
         yield chunk
 
@@ -176,13 +206,13 @@ def _process(chunk: list[Line], job: Job, encoder: Encoder | None, engine: Engin
     """Read, expand and render some lines."""
     tally = Tally()
     started = perf_counter()
-    examples = [parse(line, job.input, job.fields) for line in chunk]
+    examples = [parse(line, job.path, job.fields) for line in chunk]
     tally.spend("read", started)
     try:
         expanded = expand_chunk(examples, job.settings, encoder, engine, tally)
     except InputError as error:
         if error.file is None:
-            error.file = display_name(job.input)
+            error.file = display_name(job.path)
         raise
     started = perf_counter()
     content = "".join([render(example, job.fields) + "\n" for example in expanded]).encode()

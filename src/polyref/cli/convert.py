@@ -1,0 +1,70 @@
+"""`polyref convert`: from one format to another."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import asdict
+from typing import Annotated, Any
+
+import typer
+
+from polyref.cli import options as o
+from polyref.data import MAX_LINE_BYTES, Fields, Input, Losses, WriteReport, WriteSettings, read
+from polyref.data.settings import LineBreaks
+from polyref.data.writing import check_not_input, write_unique
+
+
+def convert(
+    files: o.Inputs,
+    output: Annotated[str, typer.Argument(metavar="OUT", help="Where to; the name tells the format.")],
+    input_format: o.FromOption = None,
+    output_format: o.ToOption = None,
+    limit: Annotated[
+        int | None, typer.Option(metavar="N", help="References an example: all gold ones, then pseudo-references.")
+    ] = None,
+    pseudo_as_references: Annotated[
+        bool, typer.Option("--pseudo-as-references", help="Make pseudo-references references like any other.")
+    ] = False,
+    reference_columns: Annotated[
+        bool, typer.Option("--reference-columns", help="CSV, TSV: an example a row, with a column a reference.")
+    ] = False,
+    line_breaks: Annotated[
+        LineBreaks, typer.Option(help="Texts that parallel text or TSV cannot hold: refuse, or write spaces.")
+    ] = "refuse",
+    id_field: o.IdField = "id",
+    source_field: o.SourceField = "source",
+    references_field: o.ReferencesField = "references",
+    max_line_bytes: o.MaxLineBytes = MAX_LINE_BYTES,
+    as_json: o.JsonOption = False,
+) -> None:
+    """Write the examples of a file in another format.
+
+    OUT ends in .jsonl, .parquet, .json (COCO), .csv, .tsv or .src (parallel text: out.src, out.ref0, out.ref1, ...),
+    and in .gz or .zst behind that. Several files are parallel text: sources, then references.
+    """  # fmt: skip
+    settings = WriteSettings(output_format, reference_columns, pseudo_as_references, line_breaks)
+    fields = Fields(id_field, source_field, references_field)
+    check_not_input(output, settings, Input.of(files, input_format, max_line_bytes))
+    not_read = Losses()
+    examples = read(files, fields, format=input_format, limit=limit, max_line_bytes=max_line_bytes, losses=not_read)
+    report = write_unique(examples, output, fields, settings)
+    # The summary goes where the examples do not.
+    stream = sys.stderr if o.is_standard_output(output) else sys.stdout
+    stream.write(_for_a_machine(report, not_read) if as_json else _for_a_person(report))
+    if not as_json:
+        o.say_losses(files[0], "not read", not_read)
+        o.say_losses(output, "not kept", report.not_kept)
+
+
+def _for_a_machine(report: WriteReport, not_read: Losses) -> str:
+    summary: dict[str, Any] = asdict(report)
+    summary["not_kept"] = report.not_kept.counts
+    summary["not_read"] = not_read.counts
+    return json.dumps(summary, ensure_ascii=False) + "\n"
+
+
+def _for_a_person(report: WriteReport) -> str:
+    pseudo = f" and {report.pseudo_references:,} pseudo-references" if report.pseudo_references else ""
+    files = report.files[0] if len(report.files) == 1 else f"{report.files[0]} to {report.files[-1]}"
+    return f"{report.examples:,} examples with {report.references:,} references{pseudo} in {files}\n"

@@ -1,0 +1,129 @@
+"""`polyref stats`: the statistics of data sets, side by side."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from polyref.cli import options as o
+from polyref.data import MAX_LINE_BYTES, Fields, Losses, read
+from polyref.text import TextSettings
+
+MOST_BARS = 8  # numbers of references that a person wants to see one by one
+
+
+def stats(
+    files: o.Inputs,
+    input_format: o.FromOption = None,
+    tokenizer: o.TokenizerOption = "words",
+    keep_case: o.KeepCase = False,
+    id_field: o.IdField = "id",
+    source_field: o.SourceField = "source",
+    references_field: o.ReferencesField = "references",
+    max_line_bytes: o.MaxLineBytes = MAX_LINE_BYTES,
+    as_json: o.JsonOption = False,
+) -> None:
+    """Count the examples, references and words of a file, and how alike the references are.
+
+    Several files stand side by side, a column each; with --from parallel they are one data set: sources, then
+    references.
+    """  # fmt: skip
+    from polyref.stats import statistics
+
+    fields = Fields(id_field, source_field, references_field)
+    text = TextSettings(tokenizer, fold_case=not keep_case)
+    sets: list[str | list[str]] = [files] if input_format == "parallel" else list(files)
+    found: dict[str, dict[str, Any]] = {}
+    for paths in sets:
+        losses = Losses()
+        examples = read(
+            paths,
+            fields,
+            format=input_format,
+            require_source=False,
+            max_line_bytes=max_line_bytes,
+            losses=losses,
+        )
+        name = paths if isinstance(paths, str) else paths[0]
+        found[name] = statistics(examples, text)
+        if not as_json:
+            o.say_losses(name, "not read", losses)
+    if as_json:
+        for name, summary in found.items():
+            sys.stdout.write(json.dumps({"file": name, **summary}, ensure_ascii=False) + "\n")
+    else:
+        sys.stdout.write(_table(found))
+
+
+def _table(found: dict[str, dict[str, Any]]) -> str:
+    """One column a data set; a row that is blank in all of them is left out."""
+    columns = [dict(_rows(summary)) for summary in found.values()]
+    labels = list(dict.fromkeys(label for column in columns for label in column))
+    names = [_short(name) for name in found]
+    cells = [[column.get(label, "-") for column in columns] for label in labels]
+    widths = [max(map(len, [name, *column])) for name, *column in zip(names, *cells, strict=True)]
+    width = max(map(len, labels))
+    lines = [" " * width + "".join(f"  {name:>{w}}" for name, w in zip(names, widths, strict=True))]
+    for label, row in zip(labels, cells, strict=True):
+        lines.append(f"{label:<{width}}" + "".join(f"  {cell:>{w}}" for cell, w in zip(row, widths, strict=True)))
+    return "".join(line.rstrip() + "\n" for line in lines)
+
+
+def _short(name: str) -> str:
+    return name if name == "-" else Path(name).name
+
+
+def _rows(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    per_example = summary["references_per_example"]
+    yield "examples", _number(summary["examples"])
+    yield "references", _number(summary["references"])
+    yield "  per example, mean", _number(per_example["mean"])
+    yield "  per example, least to most", f"{per_example['least']} to {per_example['most']}"
+    yield from _examples_by_references(per_example["examples_by_references"])
+    yield "  distinct", _number(summary["distinct_references"])
+    yield "  identical to another of the example", _number(summary["identical_references"])
+    yield from _lengths("tokens", summary["tokens_per_reference"], "reference")
+    yield "vocabulary", _number(summary["vocabulary"]["words"])
+    yield "  seen once", _number(summary["vocabulary"]["seen_once"])
+    if summary["tokens_per_source"]:
+        yield from _lengths("source tokens", summary["tokens_per_source"], "source")
+    overlap = summary["overlap"]
+    if overlap["examples"]:
+        yield "overlap of an example's references", ""
+        yield "  words shared (Jaccard)", f"{overlap['word_overlap']:.3f}"
+        yield "  BLEU against the others", _number(overlap["bleu"])
+        yield "  BLEU 0 (no four words in common)", f"{overlap['bleu_zero']:.1%}"
+    pseudo = summary["pseudo_references"]
+    if pseudo:
+        yield "pseudo-references", _number(pseudo["pseudo_references"])
+        yield "  pseudo per example, mean", _number(pseudo["per_example"])
+        yield "  pseudo tokens, mean", _number(pseudo["tokens_per_pseudo_reference"]["mean"])
+        yield "  pseudo BLEU, mean", _number(pseudo["bleu"])
+        if pseudo["repeats"]:
+            yield "  repeats besides", _number(pseudo["repeats"])
+
+
+def _lengths(label: str, summary: dict[str, Any], what: str) -> Iterator[tuple[str, str]]:
+    yield label, _number(summary["tokens"])
+    yield f"  per {what}, mean", _number(summary["mean"])
+    yield f"  per {what}, median", f"{summary['median']:g}"
+    yield f"  longest {what}", _number(summary["longest"])
+
+
+def _examples_by_references(counts: dict[str, int]) -> Iterator[tuple[str, str]]:
+    """How many examples have 1, 2, 3... references; the long tail in one row."""
+    shown = [(int(count), number) for count, number in counts.items()]
+    for count, number in [pair for pair in shown if pair[0] <= MOST_BARS]:
+        yield f"  examples with {count}", _number(number)
+    more = sum(number for count, number in shown if count > MOST_BARS)
+    if more:
+        yield f"  examples with more than {MOST_BARS}", _number(more)
+
+
+def _number(value: int | float | None) -> str:
+    if value is None:
+        return "-"
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.2f}"

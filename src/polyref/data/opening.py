@@ -1,0 +1,227 @@
+"""Open a file for reading, whatever it is compressed with.
+
+In:   a path ("-" is standard input).
+Out:  the stream of its decompressed bytes, and the first of them for a look ahead.
+Not:  what the bytes mean (lines.py, formats.py).
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import sys
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+from polyref.data.extras import zstandard
+from polyref.errors import InputError
+
+HEAD_BYTES = 1 << 16  # what is looked at to tell a format
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+PARQUET_MAGIC = b"PAR1"
+_GZIP_MAGIC = b"\x1f\x8b"
+_ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
+_BUFFER_BYTES = 1 << 16
+# A thousand bytes of zstd may stand for 32 million, and all that a piece stands for comes at once.
+_ZSTD_PIECE_BYTES = 1 << 10
+
+
+@dataclass(slots=True)
+class Opened:
+    """A file that is being read. `stream` stands at its beginning, whatever `head` has seen."""
+
+    path: str
+    raw: BinaryIO
+    stream: BinaryIO
+    head: bytes  # up to the end of the first line that is not blank
+    is_packed: bool  # whether it is compressed
+
+    @property
+    def name(self) -> str:
+        return display_name(self.path)
+
+    @property
+    def is_regular(self) -> bool:
+        """Whether the file can be read twice."""
+        return self.path != "-" and Path(self.path).is_file()
+
+    def position(self) -> int:
+        """Bytes of the file behind us; compressed ones where it is compressed."""
+        try:
+            return self.raw.tell()
+        except (OSError, ValueError):
+            return 0
+
+    def line(self, most: int) -> bytes:
+        """The next line with its end, or its first `most` bytes; empty at the end of the file."""
+        try:
+            return self.stream.readline(most)
+        except _FAULTS as error:
+            raise _fault(error, self.name) from None
+
+    def all(self) -> bytes:
+        """Whatever is left."""
+        try:
+            return self.stream.read()
+        except _FAULTS as error:
+            raise _fault(error, self.name) from None
+
+    def look(self, size: int) -> bytes:
+        """The first bytes, more of them than `head` has; only before anything has been read."""
+        try:
+            ahead = self.stream.read(size)
+        except _FAULTS as error:
+            raise _fault(error, self.name) from None
+        self.stream = _replayed(ahead, self.stream)
+        return ahead
+
+
+def display_name(path: str) -> str:
+    return "<stdin>" if path == "-" else path
+
+
+@contextmanager
+def open_input(path: str) -> Iterator[Opened]:
+    """Open a file; compression is known by the first bytes, not by the name."""
+    raw = _open(path, display_name(path))
+    try:
+        yield _opened(path, raw)
+    finally:
+        if path != "-":
+            raw.close()
+
+
+def _opened(path: str, raw: BinaryIO) -> Opened:
+    name = display_name(path)
+    try:
+        # Read, not peeked at: a slow pipe shows its bytes one by one.
+        magic = raw.read(len(_ZSTD_MAGIC))
+        packed = _decompressed(magic, raw, path, name)
+        if packed is None:
+            head = _first_line(magic, raw)
+            return Opened(path, raw, _replayed(head, raw), head, is_packed=False)
+        head = _first_line(b"", packed)
+        return Opened(path, raw, _replayed(head, packed), head, is_packed=True)
+    except _FAULTS as error:
+        raise _fault(error, name) from None
+
+
+def _open(path: str, name: str) -> BinaryIO:
+    if path == "-":
+        return cast(BinaryIO, sys.stdin.buffer)
+    try:
+        return cast(BinaryIO, Path(path).open("rb"))
+    except FileNotFoundError:
+        raise InputError("there is no such file", "check the path", file=name) from None
+    except IsADirectoryError:
+        raise InputError("this is a folder", "name a file in it", file=name) from None
+    except (OSError, ValueError) as error:
+        raise InputError(f"cannot be opened ({getattr(error, 'strerror', None) or error})", file=name) from None
+
+
+def _decompressed(magic: bytes, raw: BinaryIO, path: str, name: str) -> BinaryIO | None:
+    """The stream of decompressed bytes; None where nothing is compressed."""
+    if magic.startswith(_GZIP_MAGIC):
+        return cast(BinaryIO, gzip.GzipFile(fileobj=_replayed(magic, raw)))
+    if magic == _ZSTD_MAGIC:
+        return cast(BinaryIO, io.BufferedReader(_Zstd(_replayed(magic, raw)), _BUFFER_BYTES))
+    for suffix, kind in ((".gz", "gzip"), (".zst", "zstd")):
+        if magic and path.endswith(suffix):
+            problem = f"the name ends in {suffix}, but this is no {kind} data"
+            raise InputError(problem, "rename it, or compress it", file=name)
+    return None
+
+
+def _first_line(start: bytes, stream: BinaryIO) -> bytes:
+    """What is there up to the end of the first line that is not blank, or HEAD_BYTES of it."""
+    head = start
+    while len(head) < HEAD_BYTES and not (head.endswith(b"\n") and head.removeprefix(BYTE_ORDER_MARK).strip()):
+        more = stream.readline(HEAD_BYTES - len(head))
+        if not more:
+            break
+        head += more
+    return head
+
+
+def _replayed(head: bytes, rest: BinaryIO) -> BinaryIO:
+    return cast(BinaryIO, io.BufferedReader(_Replayed(head, rest), _BUFFER_BYTES))
+
+
+class _Replayed(io.RawIOBase):
+    """A stream whose first bytes have been read already, from its beginning."""
+
+    def __init__(self, head: bytes, rest: BinaryIO):
+        self._head = head
+        self._rest = rest
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any, /) -> int:
+        # What is there, and no waiting for more: a fault behind it must not hide it.
+        content = self._head[: len(buffer)] or self._rest.read1(len(buffer))  # type: ignore[attr-defined]
+        self._head = self._head[len(buffer) :]
+        buffer[: len(content)] = content
+        return len(content)
+
+
+class _ZstdEndError(EOFError):
+    """The last frame is not complete."""
+
+
+class _ZstdBrokenError(Exception):
+    """The data are no zstd, or were damaged."""
+
+
+class _Zstd(io.RawIOBase):
+    """Decompressed zstd, one frame after the other."""
+
+    def __init__(self, packed: BinaryIO):
+        self._packed = packed
+        self._library = zstandard()
+        self._frame = self._library.ZstdDecompressor().decompressobj()
+        self._is_begun = False  # whether bytes of the frame have been seen
+        self._waiting = b""  # decompressed, not yet asked for
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any, /) -> int:
+        while not self._waiting:
+            packed = self._frame.unused_data if self._frame.eof else b""
+            if self._frame.eof:
+                self._frame = self._library.ZstdDecompressor().decompressobj()
+                self._is_begun = False
+            packed = packed or self._packed.read(_ZSTD_PIECE_BYTES)
+            if not packed:
+                if self._is_begun:
+                    raise _ZstdEndError
+                return 0
+            self._is_begun = True
+            try:
+                self._waiting = self._frame.decompress(packed)
+            except self._library.ZstdError as error:
+                raise _ZstdBrokenError(str(error).partition(":")[2].strip() or str(error)) from None
+        content = self._waiting[: len(buffer)]
+        self._waiting = self._waiting[len(buffer) :]
+        buffer[: len(content)] = content
+        return len(content)
+
+
+_FAULTS = (EOFError, OSError, zlib.error, _ZstdBrokenError)  # gzip's own faults are OSErrors
+
+
+def _fault(error: Exception, name: str) -> InputError:
+    """What is wrong with a file that cannot be read on."""
+    if isinstance(error, EOFError):
+        kind = "zstd" if isinstance(error, _ZstdEndError) else "gzip"
+        return InputError(f"the {kind} data ends too early", "the file is cut off; copy or make it again", file=name)
+    if isinstance(error, gzip.BadGzipFile | zlib.error):
+        return InputError(f"the gzip data is broken ({error})", "copy or make the file again", file=name)
+    if isinstance(error, _ZstdBrokenError):
+        return InputError(f"the zstd data is broken ({error})", "copy or make the file again", file=name)
+    return InputError(f"cannot be read ({getattr(error, 'strerror', None) or error})", "check the file", file=name)

@@ -1,0 +1,158 @@
+"""Write examples in any of the formats.
+
+In:   examples, or their records as lines of JSON; a path whose name tells the format.
+Out:  a file, or the files of parallel text, written whole or not at all; a report of what could not be kept.
+Not:  the formats themselves (parquet_output.py, captions_output.py, table_output.py, parallel_output.py).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import BinaryIO
+
+from polyref.data.formats import SUFFIXES, Format, format_of_name
+from polyref.data.jsonl import Fields, parse
+from polyref.data.lines import Line
+from polyref.data.losses import Losses
+from polyref.data.output import open_output, open_spool
+from polyref.data.parallel_output import prefix_of, write_parallel
+from polyref.data.parts import Spool
+from polyref.data.reading import Input
+from polyref.data.render import render
+from polyref.data.seen import SeenIds
+from polyref.data.settings import WriteSettings
+from polyref.errors import InputError, OutputError, SettingsError
+from polyref.example import Example, Reference
+
+
+@dataclass(slots=True)
+class WriteReport:
+    """What was written: which files, how much, and what they could not hold."""
+
+    examples: int = 0
+    references: int = 0
+    pseudo_references: int = 0
+    files: list[str] = field(default_factory=list)
+    not_kept: Losses = field(default_factory=Losses)
+
+
+def write(
+    examples: Iterable[Example],
+    path: str | os.PathLike[str],
+    fields: Fields | None = None,
+    settings: WriteSettings | None = None,
+) -> WriteReport:
+    """Write examples to a file; its name tells the format unless the settings do.
+
+    .jsonl, .parquet, .json (COCO), .csv, .tsv, .src (parallel text: out.src, out.ref0, out.ref1, ...), and .gz or .zst
+    behind any of them but .parquet. Nothing is left of a file that could not be completed.
+    """
+    fields, settings = fields or Fields(), settings or WriteSettings()
+    return write_unique(_unique(examples, fields), os.fspath(path), fields, settings)
+
+
+def _unique(examples: Iterable[Example], fields: Fields) -> Iterator[Example]:
+    seen = SeenIds("the examples to write", fields.id)
+    for number, example in enumerate(examples, 1):
+        seen.add(example.id, number)
+        yield example
+
+
+def write_unique(examples: Iterable[Example], path: str, fields: Fields, settings: WriteSettings) -> WriteReport:
+    """The same for examples that are known to have different ids, as those of one file are."""
+    report = WriteReport()
+    with open_examples(path, fields, settings, report) as stream:
+        for number, example in enumerate(examples, 1):
+            if settings.pseudo_as_references:
+                example = _with_pseudo_as_references(example)
+            report.examples += 1
+            report.references += len(example.references)
+            report.pseudo_references += len(example.pseudo_references)
+            stream.write(_line(example, fields, number))
+        if not report.examples:
+            raise InputError("there are no examples to write", "give at least one", file=path)
+    return report
+
+
+def _with_pseudo_as_references(example: Example) -> Example:
+    more = tuple([Reference(pseudo.text) for pseudo in example.pseudo_references])
+    return replace(example, references=example.references + more, pseudo_references=(), lattice=None)
+
+
+def _line(example: Example, fields: Fields, number: int) -> bytes:
+    try:
+        line = (render(example, fields) + "\n").encode("utf-8")
+    except UnicodeEncodeError:
+        problem = f'the example "{example.id}" holds half a surrogate pair'
+        raise InputError(problem, "repair its texts", line=example.line) from None
+    if example.record is None:
+        # Made by a program: what could not be read again is better refused here.
+        parse(Line(number, line.strip(), 0), "examples", fields)
+    return line
+
+
+def check_not_input(path: str, settings: WriteSettings, input: Input) -> None:
+    """Refuse to write over a file that is being read."""
+    if path == "-":
+        return
+    read = {os.path.realpath(one) for one in input.parallel_files() or input.paths if one != "-"}
+    written = {os.path.realpath(path)}
+    if (settings.format or format_of_name(path)) == "parallel":
+        prefix = os.path.realpath(prefix_of(path)[0])
+        written |= {one for one in read if _PARALLEL.fullmatch(one.removeprefix(prefix))}
+    if read & written:
+        raise OutputError(f"{path}: this is the input file; choose another name for the output")
+
+
+_PARALLEL = re.compile(r"\.(src|ref[0-9]*)(\.gz|\.zst)?")
+
+
+@contextmanager
+def open_examples(path: str, fields: Fields, settings: WriteSettings, report: WriteReport) -> Iterator[BinaryIO]:
+    """A stream that takes records as lines of JSON. What becomes of them is added to the report at the end."""
+    format = settings.format or _format_of(path)
+    if settings.reference_columns and format not in ("csv", "tsv"):
+        raise SettingsError(f"reference columns belong to csv and tsv, not to {format}")
+    if format == "parquet" and path.endswith((".gz", ".zst")):
+        raise SettingsError("Parquet is compressed already; leave the last suffix out of the name")
+    if format == "jsonl":
+        with open_output(path) as stream:
+            yield stream
+        report.files = [path]
+        return
+    with open_spool(path) as file:
+        yield file
+        file.flush()
+        report.files = _finish(Spool(file, fields), path, format, settings, report.not_kept)
+
+
+def _format_of(path: str) -> Format:
+    format = format_of_name(path)
+    if format is not None:
+        return format
+    if path == "-" or (Path(path).exists() and not Path(path).is_file()):
+        return "jsonl"  # a pipe says nothing of its own
+    suffixes = ", ".join(SUFFIXES)
+    raise SettingsError(f"{path}: the name does not tell the format; end it in one of {suffixes}, or give --to")
+
+
+def _finish(spool: Spool, path: str, format: Format, settings: WriteSettings, losses: Losses) -> list[str]:
+    shape = spool.shape()
+    if format == "parquet":
+        from polyref.data.parquet_output import write_parquet
+
+        return write_parquet(spool, shape, path, losses)
+    if format == "csv" or format == "tsv":
+        from polyref.data.table_output import write_table
+
+        return write_table(spool, shape, path, format, settings, losses)
+    if format == "parallel":
+        return write_parallel(spool, shape, path, settings, losses)
+    from polyref.data.captions_output import write_coco, write_karpathy
+
+    return (write_coco if format == "coco" else write_karpathy)(spool, shape, path, losses)
