@@ -17,9 +17,9 @@ setup: .venv/dev
 	touch $@
 
 demo: .venv/base
-	$(BIN)/polyref demo
 	@mkdir -p build
-	$(BIN)/polyref expand src/polyref/data/sample.jsonl --per-example 20 --output build/expanded.jsonl
+	$(BIN)/polyref demo --output build/demo.html
+	$(BIN)/polyref expand src/polyref/data/sample.jsonl --tokenizer characters --per-example 20 --output build/expanded.jsonl
 
 check: .venv/dev
 	$(BIN)/ruff check src tests benchmarks

@@ -2,72 +2,138 @@
 
 from __future__ import annotations
 
-from itertools import islice
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+import json
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from polyref.data import read
-from polyref.lattice import Lattice
+from polyref.lattice import Lattice, Sentence
+from polyref.text import TextSettings
 
 if TYPE_CHECKING:
-    from rich.text import Text
+    from rich.console import Console
 
-    from polyref.lattice import Sentence
+    from polyref.example import Example
 
-_SAMPLE = Path(__file__).parent.parent / "data" / "sample.jsonl"
-_SHOWN_EXAMPLES = 20
 # One colour a reference; told apart on light and on dark terminals.
 _COLOURS = ("cyan", "magenta", "green", "yellow", "blue", "red", "bright_cyan", "bright_magenta")
+_LOOKED_AT = 40  # of the best sentences, for three that are worth showing
+
+
+class _Shown(NamedTuple):
+    example: Example
+    lattice: Lattice
+    sentences: list[Sentence]
+
+    @property
+    def interest(self) -> float:
+        """How much its sentences are both good and put together from several references."""
+        from polyref.lattice.drawing.gallery import runs_of
+
+        return sum(max(0.0, sentence.bleu - 90) * len(runs_of(sentence)) for sentence in self.sentences)
 
 
 def demo(
-    best: Annotated[int, typer.Option("--best", metavar="N", help="Pseudo-references shown an example.")] = 3,
+    examples: Annotated[int, typer.Option("--examples", metavar="N", help="Examples shown on the terminal.")] = 8,
+    best: Annotated[int, typer.Option("--best", metavar="N", min=1, help="Pseudo-references shown an example.")] = 3,
+    page: Annotated[
+        str | None, typer.Option("-o", "--output", metavar="FILE", help="Write a page with all lattices drawn (html).")
+    ] = None,
 ) -> None:
     """Show pseudo-references of the sample examples, each word in the colour of a reference that says it."""
     from rich.console import Console
 
+    from polyref.data.sample import sample
+
+    shown = [_look_at(example, best) for example in sample()]
     console = Console(highlight=False, soft_wrap=True)
-    gold = pseudo = 0
-    for example in islice(read(str(_SAMPLE)), _SHOWN_EXAMPLES):
-        lattice = Lattice.from_references([reference.text for reference in example.references])
-        console.print(f"\n[bold]{example.id}[/bold]  {len(example.references)} references, {lattice.count:,} sentences")
-        for number, reference in enumerate(example.references):
-            console.print(f"          {reference.text}", style=_COLOURS[number % len(_COLOURS)], markup=False)
-        for sentence in _varied(lattice, best):
-            line = _coloured(sentence)
-            line.stylize("bold")
-            console.print(f"  {sentence.bleu:6.1f}  ", end="")
-            console.print(line)
-        gold += len(example.references)
-        pseudo += lattice.new
-    console.print(f"\n{gold} references hold {pseudo:,} new sentences; polyref expand keeps the best of them.")
+    for one in _most_interesting(shown, examples):
+        _print(one, console)
+    gold = sum(len(one.example.references) for one in shown)
+    new = sum(one.lattice.new for one in shown)
+    console.print(f"\n{len(shown)} examples, {gold} references; their lattices hold {new:,} new sentences.")
+    if page is not None:
+        _write_page(shown, page)
+        console.print(f"All {len(shown)} lattices, drawn: {page}", markup=False)
+
+
+def _look_at(example: Example, best: int) -> _Shown:
+    # Chinese and Japanese by the character; for all others, this cuts words.
+    text = TextSettings("characters")
+    lattice = Lattice.from_references([reference.text for reference in example.references], text=text)
+    return _Shown(example, lattice, _varied(lattice, best))
 
 
 def _varied(lattice: Lattice, wanted: int) -> list[Sentence]:
-    """The best sentences that differ from each other in more than a word or two."""
+    """The best sentences that differ in more than a word or two, from each other and from the references."""
+    apart = [set(tokens.words) for tokens in lattice.tokens]
     chosen: list[Sentence] = []
-    for sentence in lattice.best(30):
+    for sentence in lattice.best(_LOOKED_AT):
         words = set(sentence.words)
-        if all(len(words ^ set(other.words)) > 3 for other in chosen):
+        if all(len(words ^ other) > 3 for other in apart) and len(chosen) < wanted:
             chosen.append(sentence)
-        if len(chosen) == wanted:
-            break
-    return chosen
+            apart.append(words)
+    return chosen or lattice.best(1)
 
 
-def _coloured(sentence: Sentence) -> Text:
-    """Each word in the colour of a reference that says it; it stays with one reference as long as that goes on."""
+def _most_interesting(shown: list[_Shown], wanted: int) -> list[_Shown]:
+    """The most interesting ones: every second in English, the others each in a language of its own; kinds in turn."""
+    waiting = sorted(shown, key=lambda one: -one.interest)
+    chosen: list[_Shown] = []
+    while waiting and len(chosen) < wanted:
+        abouts = [_about(one.example) for one in chosen]
+        costs = []
+        for one in waiting:
+            about = _about(one.example)
+            same_kind = sum(other["kind"] == about["kind"] for other in abouts)
+            same_language = sum(other["language"] == about["language"] for other in abouts)
+            in_turn = (about["language"] == "en") == (len(chosen) % 2 == 0)
+            costs.append(same_kind + (0 if about["language"] == "en" else 5 * same_language) + (0 if in_turn else 20))
+        chosen.append(waiting.pop(costs.index(min(costs))))
+    return sorted(chosen, key=shown.index)
+
+
+def _about(example: Example) -> dict[str, str]:
+    about: dict[str, str] = json.loads(example.record or "{}")
+    return {"kind": about.get("kind", ""), "language": about.get("language", "")}
+
+
+def _print(one: _Shown, console: Console) -> None:
     from rich.text import Text
 
-    line = Text()
-    current = -1
-    position = 0
-    for surface, origins in zip(sentence.surfaces, sentence.origins, strict=True):
-        if current not in origins:
-            current = origins[0]
-        end = sentence.text.index(surface, position) + len(surface)
-        line.append(sentence.text[position:end], style=_COLOURS[current % len(_COLOURS)])
-        position = end
-    return line
+    from polyref.lattice.drawing.gallery import runs_of
+
+    size = f"{len(one.example.references)} references, {one.lattice.count:,} sentences"
+    console.print(f"\n[bold]{one.example.id}[/bold]  {size}")
+    for number, reference in enumerate(one.example.references):
+        console.print(f"          {reference.text}", style=_COLOURS[number % len(_COLOURS)], markup=False)
+    for sentence in one.sentences:
+        line = Text(f"  {sentence.bleu:6.1f}  ")
+        for text, said_by in runs_of(sentence):
+            line.append(text, style=f"bold {_COLOURS[said_by % len(_COLOURS)]}")
+        console.print(line)
+
+
+def _write_page(shown: list[_Shown], path: str) -> None:
+    from polyref.data import open_output
+    from polyref.lattice.drawing.gallery import Exhibit, as_gallery
+
+    exhibits = []
+    for one in shown:
+        about = _about(one.example)
+        source = one.example.source if isinstance(one.example.source, str) else json.dumps(one.example.source)
+        note = f"{about['kind']}, {about['language']}: {source}"
+        exhibits.append(Exhibit(_title(one.example.id), note, one.lattice, one.sentences))
+    introduction = [
+        "Each coloured line is a reference that a person wrote; words that several share are one station. Any way from "
+        "left to right is a sentence. The marked way is one that nobody wrote: a pseudo-reference.",
+        "Under each map: the references, and new sentences with their BLEU against them, each word in the colour of a "
+        "reference that says it there.",
+    ]
+    with open_output(path) as stream:
+        stream.write(as_gallery(exhibits, "Many references, one lattice", introduction).encode())
+
+
+def _title(id: str) -> str:
+    kind, _, name = id.partition("-")
+    return f"{name.partition('-')[2].replace('-', ' ').capitalize()}" or kind

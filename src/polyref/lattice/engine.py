@@ -178,7 +178,7 @@ class CompiledEngine:
             task.lowest_order,
             _NO_FLOORS if task.floors is None else np.array(task.floors, np.int64),
             task.word_hashes,
-            np.array(task.marks, np.bool_),
+            task.marks,
             np.array([task.node_budget, task.tie_limit]),
             MAX_BOUNDS,
         )

@@ -10,7 +10,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from itertools import accumulate, chain, pairwise
+from itertools import accumulate, chain
 from typing import TYPE_CHECKING
 
 from polyref.align import AlignSettings
@@ -27,15 +27,12 @@ from polyref.lattice.settings import SearchSettings
 from polyref.lattice.writing import Writer
 from polyref.score import MAX_ORDER, BleuScale, Matches, NgramTrie
 from polyref.text import TextSettings, Tokens, tokenize
-from polyref.text.marks import is_mark
 
 if TYPE_CHECKING:
     from os import PathLike
 
     from polyref.lattice.drawing import Highlight, ThemeName
     from polyref.lattice.steps import Step
-
-_SAMPLED_INSTEAD = 1000  # how many sentences are drawn where a lattice is too large to be searched
 
 
 class Lattice:
@@ -222,35 +219,17 @@ class Lattice:
             lowest_order=1 if settings.min_bleu == 0 else MAX_ORDER,
             floors=floors,
             word_hashes=word_hashes(self.numbering.vocabulary, settings.seed),
-            marks=[not settings.unseen_marks and is_mark(word) for word in self.numbering.vocabulary],
+            marks=self.numbering.marks(none=settings.unseen_marks),
             node_budget=settings.node_budget,
             tie_limit=settings.tie_limit,
         )
         found = self._engine.search(self._compressed, self.numbering.references, task)
-        return self._best_of_sample(task, settings) if found is None else found
+        if found is not None:
+            return found
+        from polyref.lattice.sampled import best_of_sample
 
-    def _best_of_sample(self, task: Task, settings: SearchSettings) -> Found:
-        """For a lattice too large to be searched: the best of a fixed number of drawn sentences."""
-        from polyref.lattice.hashing import sentence_hash
-        from polyref.lattice.ranking import Candidate, Ranking
-
-        ranking = Ranking(task.wanted, [len(reference) for reference in self.numbering.references])
-        gold = set(self.numbering.references)
-        hashes = task.word_hashes.tolist()
         generator = random.Random(settings.seed)
-        for _ in range(_SAMPLED_INSTEAD):
-            path = self._draw(generator)
-            words = tuple([self.automaton.word[arc] for arc in path])
-            matches = Matches(len(words), self._trie.matches(words))
-            enough = task.floors is None or matches.product() >= task.floors[matches.length]
-            tidy = not any(
-                task.marks[last] and task.marks[word] and (last, word) not in self._trie
-                for last, word in pairwise(words)
-            )
-            if words not in gold and matches.order >= task.lowest_order and enough and tidy:
-                hashed = sentence_hash(words, hashes)
-                ranking.add(Candidate(tuple(path), matches.order, matches.product(), hashed, words))
-        return Found.of(ranking.best, exact=False, nodes=0)
+        return best_of_sample(self.automaton, self.numbering.references, lambda: self._draw(generator), task)
 
     # -- one sentence -----------------------------------------------------------------------------------------
 

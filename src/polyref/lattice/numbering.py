@@ -8,7 +8,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import numpy as np
+import numpy.typing as npt
+
 from polyref.text import Tokens
+from polyref.text.marks import is_mark
 
 
 class Numbering(NamedTuple):
@@ -17,6 +21,13 @@ class Numbering(NamedTuple):
     vocabulary: list[str]
     references: list[tuple[int, ...]]
     same: list[int]  # for each gold reference, which of the distinct ones it is
+
+    def marks(self, *, none: bool = False) -> npt.NDArray[np.bool_]:
+        """For each word, whether it is punctuation; `none`: no word counts as that."""
+        if none:
+            return np.zeros(len(self.vocabulary), np.bool_)
+        # From a bytearray, because the kernels take only arrays that could be written to.
+        return np.frombuffer(bytearray(map(is_mark, self.vocabulary)), np.bool_)
 
 
 def number_words(tokens: Sequence[Tokens]) -> Numbering:

@@ -43,7 +43,7 @@ class Task:
     lowest_order: int  # 4: only sentences that score above 0; 1: all
     floors: Sequence[int] | None
     word_hashes: npt.NDArray[np.uint64]
-    marks: Sequence[bool]  # for each word, whether it is punctuation
+    marks: npt.NDArray[np.bool_]  # for each word, whether it is punctuation
     node_budget: int
     tie_limit: int
 
@@ -118,7 +118,7 @@ class _Walker:
         self.reference_lengths = [len(reference) for reference in references]
         self.gold = {tuple(reference) for reference in references}
         self.trie = NgramTrie(references)
-        self.product: Product = multiply(automaton, self.trie, task.marks)
+        self.product: Product = multiply(automaton, self.trie, task.marks.tolist())
         self.counts = [0] * len(self.trie.depth)
         self.matches = [0, 0, 0, 0]
         self.path: list[int] = []

@@ -16,12 +16,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 from itertools import chain, pairwise
+from operator import add
 
 from polyref.text import TextSettings, Tokens, tokenize
 from polyref.text.casing import Casing, opening_places
-from polyref.text.marks import CLOSING, OPENING, TRANSPARENT, is_mark, is_ordinary, needs_no_space, opens_behind
+from polyref.text.marks import CLOSING, OPENING, TRANSPARENT, is_mark, is_ordinary, needs_no_space, parts_words
 
-_MISPLACED = (". ", "! ", "? ")  # in plain references, these end a sentence or nothing
+_LAST_MARKS = ".!?"
 _NONE = -1  # stands before the first arc of a sentence, and behind the last one
 
 
@@ -47,8 +48,10 @@ class Writer:
         # No word holds a line's end, so all sentences are written in one go.
         if self._plain:
             together = "".join(map(self._plain_pieces.__getitem__, path))
-            if not any(misplaced in together for misplaced in _MISPLACED):
-                return together.split("\n")[:-1]
+            texts = together.split("\n")[:-1]
+            # In plain references, these marks end a sentence: where all still do, no word needs care.
+            if sum(map(together.count, _LAST_MARKS)) == sum([text[-1] in _LAST_MARKS for text in texts]):
+                return texts
         return "".join(self._written(path)).split("\n")[:-1]
 
     def write(self, arcs: Sequence[int]) -> tuple[str, tuple[str, ...]]:
@@ -67,17 +70,15 @@ class Writer:
 
     def _behind_quotes(self, pieces: list[str], path: Sequence[int]) -> None:
         """Write the words behind quotes again: what stands before the quote says whether a sentence opens."""
-        opening, last, last_place = True, "", _NONE
-        for at, arc in enumerate(path):
-            if arc == _NONE:
-                opening, last, last_place = True, "", _NONE
+        for at in [at for at, arc in enumerate(path) if arc in self._quotes]:
+            if path[at + 1] == _NONE:
                 continue
-            place = self._origin[arc]
-            word = self.words[place]
-            if last in TRANSPARENT:
-                pieces[at] = self.piece(last_place, place, opening)[0]
-            opening = opens_behind(word, last, opening)
-            last, last_place = word, place
+            start = at
+            while start > 0 and path[start - 1] in self._quotes:
+                start -= 1
+            last = path[start - 1] if start else _NONE
+            opening = last == _NONE or self._origin[last] + 1 in self._openings
+            pieces[at + 1] = self.piece(self._origin[path[at]], self._origin[path[at + 1]], opening)[0]
 
     def _set_apart(self, pieces: list[str], path: Sequence[int]) -> None:
         """Where gluing would make other words of a sentence, as of two full stops, space out all of it."""
@@ -95,15 +96,14 @@ class Writer:
     def _plain_pieces(self) -> list[str]:
         """Each arc's word with the space before it, for plain references: it takes it along, wherever it lands."""
         pieces: list[str] = []
-        openers: dict[tuple[str, int], list[int]] = {}  # the first words that are one arc of the lattice
         for tokens in self._references:
-            first = len(pieces)
-            openers.setdefault((tokens.words[0], int(self._after[first])), []).append(first)
-            pieces += [surface if surface in CLOSING else " " + surface for surface in tokens.surfaces]
-            pieces[first] = tokens.surfaces[0]
-        for places in openers.values():
-            if len(places) > 1:
-                # "A" and "a" are one word: it is written as most references have it.
+            pieces += map(add, tokens.spaces, tokens.surfaces)
+        if len({tokens.surfaces[0][0].isupper() for tokens in self._references}) > 1:
+            # "A" and "a" may be one word: it is written as most references have it.
+            openers: dict[tuple[str, int], list[int]] = {}  # the first words that are one arc of the lattice
+            for place, tokens in self._firsts.items():
+                openers.setdefault((tokens.words[0], int(self._after[place])), []).append(place)
+            for places in openers.values():
                 surface = _most_frequent([pieces[place] for place in places])
                 for place in places:
                     pieces[place] = surface
@@ -170,7 +170,9 @@ class Writer:
         """Whether two words that are glued are certainly two words."""
         if self._settings.tokenizer == "characters" and (needs_no_space(last[-1]) or needs_no_space(word[0])):
             return last[-1] != word[0] or not is_mark(word)
-        return last[-1] != word[0] and (word in CLOSING or last in OPENING)
+        if last[-1] == word[0]:
+            return False
+        return word in CLOSING or last in OPENING or parts_words(last[-1]) or parts_words(word[0])
 
     def _stands_behind(self, place: int, before: int) -> bool:
         """Whether the word in its reference stands behind the arc of `before`."""
@@ -226,8 +228,11 @@ class Writer:
         return {first + position for first, tokens in self._firsts.items() for position in opening_places(tokens)}
 
     @cached_property
-    def _quotes(self) -> bool:
-        return not TRANSPARENT.isdisjoint(self.words)
+    def _quotes(self) -> frozenset[int]:
+        """The arcs of quotes and their like."""
+        if TRANSPARENT.isdisjoint(self.words):
+            return frozenset()
+        return frozenset(arc for arc, place in enumerate(self._origin) if self.words[place] in TRANSPARENT)
 
     @cached_property
     def _casing(self) -> Casing:

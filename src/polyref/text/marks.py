@@ -33,6 +33,11 @@ def is_mark(word: str) -> bool:
     return all(unicodedata.category(character)[0] == "P" for character in word)
 
 
+def parts_words(character: str) -> bool:
+    """Whether a mark never becomes part of a word, whatever it is glued to."""
+    return is_mark(character) and character not in "'’-‑.,:/_"
+
+
 @lru_cache(maxsize=1 << 16)
 def is_ordinary(word: str) -> bool:
     """Whether a word is set apart by spaces from others like it: no mark, no symbol, no script without spaces."""

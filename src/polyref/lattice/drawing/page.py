@@ -79,7 +79,7 @@ def as_page(lattice: Lattice, highlight: Highlight, theme: ThemeName, title: str
     for number, (sentence, way) in enumerate(zip(sentences, ways, strict=True)):
         score = f"<i>{sentence.bleu:.1f}</i>"
         body.append(f'<li tabindex="0" data-way="{number}" {_nodes(way)}>{score}{visible(sentence.text)}</li>')
-    return _document(title or "Lattice", [*body, "</ol>", f"<script>{_SCRIPT}</script>"], theme)
+    return document(title or "Lattice", [*body, "</ol>", f"<script>{_SCRIPT}</script>"], theme)
 
 
 def figure_page(figure: Figure, theme: ThemeName, title: str | None) -> str:
@@ -89,14 +89,15 @@ def figure_page(figure: Figure, theme: ThemeName, title: str | None) -> str:
 
 def picture_page(svg: str, theme: ThemeName, title: str | None) -> str:
     """Any drawing as a page."""
-    return _document(title or "Lattice", ['<div class="map">', svg, "</div>"], theme)
+    return document(title or "Lattice", ['<div class="map">', svg, "</div>"], theme)
 
 
 def _nodes(way: list[int] | tuple[int, ...]) -> str:
     return f'data-nodes="{" ".join(map(str, way))}"'
 
 
-def _document(title: str, body: list[str], theme: ThemeName) -> str:
+def document(title: str, body: list[str], theme: ThemeName, more_style: str = "") -> str:
+    """A page of its own, in the colours of the drawings."""
     style = _colours(THEMES.get(theme, LIGHT))
     if theme == "auto":
         style += f"@media (prefers-color-scheme: dark) {{{_colours(DARK)}}}"
@@ -106,7 +107,7 @@ def _document(title: str, body: list[str], theme: ThemeName) -> str:
         '<meta charset="utf-8">',
         '<meta name="viewport" content="width=device-width">',
         f"<title>{visible(title)}</title>",
-        f"<style>{style}{_STYLE % {'fonts': FONTS}}</style>",
+        f"<style>{style}{_STYLE % {'fonts': FONTS}}{more_style}</style>",
     ]
     return "\n".join([*head, *body, "</html>"]) + "\n"
 

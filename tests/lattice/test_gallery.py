@@ -1,0 +1,78 @@
+"""Several lattices on one page."""
+
+from html.parser import HTMLParser
+
+from polyref import Lattice
+from polyref.lattice.drawing.gallery import Exhibit, as_gallery, runs_of
+
+REFERENCES = ["a <small> cat sleeps on the mat", "the cat is asleep on a rug", "a cat naps on the mat today"]
+
+
+class Reader(HTMLParser):
+    """What stands open, and which tags there were."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: list[str] = []
+        self.texts: list[str] = []
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        if tag not in ("meta", "path", "rect", "line", "circle", "br"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        if self.open and self.open[-1] == tag:
+            self.open.pop()
+
+    def handle_data(self, data):
+        self.texts.append(data)
+
+
+def page_of(*lattices: Lattice) -> str:
+    exhibits = [Exhibit(f"No. {n} & more", "a note", one, one.best(2)) for n, one in enumerate(lattices)]
+    return as_gallery(exhibits, "Title", ["What it is."])
+
+
+def test_each_lattice_has_its_map_its_references_and_its_sentences():
+    lattice = Lattice.from_references(REFERENCES)
+    reader = Reader()
+    reader.feed(page_of(lattice, lattice))
+    assert reader.tags.count("svg") == 2
+    assert reader.tags.count("tr") == 2 * (3 + 2)
+    assert "a <small> cat sleeps on the mat" in reader.texts
+    assert "No. 1 & more" in reader.texts
+
+
+def test_the_page_needs_nothing_from_elsewhere():
+    page = page_of(Lattice.from_references(REFERENCES))
+    assert "src=" not in page
+    assert "href=" not in page
+    assert "url(" not in page
+    assert "@import" not in page
+
+
+def test_a_lattice_without_new_sentences_is_shown_all_the_same():
+    page = page_of(Lattice.from_references(["one reference alone"]))
+    assert "one reference alone" in page
+
+
+def test_the_runs_of_a_sentence_are_its_text_and_each_is_said_by_its_reference():
+    lattice = Lattice.from_references(REFERENCES)
+    for sentence in lattice.sentences():
+        runs = runs_of(sentence)
+        assert "".join(text for text, _ in runs) == sentence.text
+        assert all(one != other for (_, one), (_, other) in zip(runs, runs[1:], strict=False))
+        position = 0
+        for text, reference in runs:
+            words = len(text.replace("<", " < ").replace(">", " > ").split())
+            assert all(reference in origins for origins in sentence.origins[position : position + words])
+            position += words
+        assert position == len(sentence.words)
+
+
+def test_a_gold_reference_is_one_run():
+    lattice = Lattice.from_references(REFERENCES)
+    runs = [runs_of(sentence) for sentence in lattice.sentences() if sentence.text == REFERENCES[1]]
+    assert runs == [[(REFERENCES[1], 1)]]
