@@ -24,7 +24,7 @@ OF_REFERENCE = "reference."  # such a column says something about the row's refe
 # Names that are known besides the default ones: those of parallel text, and those of the E2E data.
 _SOURCES = ("source", "src", "mr")
 _REFERENCES = ("references", "reference", "ref")
-_QUOTED = re.compile(r'"[^"]*"')
+_QUOTED = re.compile(r'"[^"]*(?:"|$)')  # a name in quotes may go on behind the end of the line
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ def is_taken(key: str, fields: Fields) -> bool:
 
 
 def cells_of_header(line: str, format: str) -> list[str]:
-    """The names in a header; the delimiter of a CSV is whichever of comma, semicolon and tab it has most of."""
+    """The names in a header, or as many of them as stand on its first line."""
     if format == "tsv":
         return line.rstrip("\r\n").split("\t")
     try:
@@ -83,6 +83,7 @@ def cells_of_header(line: str, format: str) -> list[str]:
 
 
 def delimiter_of(header: str) -> str:
+    """What stands between the names; what stands in quotes does not count."""
     bare = _QUOTED.sub("", header)
     return max(",", ";", "\t", key=bare.count)
 

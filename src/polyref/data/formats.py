@@ -11,7 +11,7 @@ import json
 import re
 from typing import Any, Literal, get_args
 
-from polyref.data.columns import cells_of_header, has_needed_columns
+from polyref.data.columns import cells_of_header, delimiter_of, has_needed_columns
 from polyref.data.jsonl import Fields
 from polyref.data.opening import BYTE_ORDER_MARK, HEAD_BYTES, PARQUET_MAGIC, Opened
 from polyref.errors import SettingsError
@@ -97,7 +97,7 @@ def _table_format(header: bytes, path: str, fields: Fields, require_source: bool
         text = header.decode("utf-8")
     except UnicodeDecodeError:
         return named if named in ("csv", "tsv") else None
-    format: Format = "tsv" if "\t" in text else "csv"
+    format: Format = "tsv" if delimiter_of(text) == "\t" else "csv"
     if has_needed_columns(cells_of_header(text, format), fields, require_source=require_source):
         return format
     # Not the columns that are needed, but a table for sure: the columns are what its error should be about.

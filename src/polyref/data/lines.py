@@ -41,11 +41,14 @@ def lines_of(
     """The same, for a file that is open already."""
     number = 0
     found = False
-    while content := opened.line(max_line_bytes + _NOT_COUNTED):
+    most = max_line_bytes + _NOT_COUNTED
+    while content := opened.line(most):
         number += 1
         if number == 1:
             content = content.removeprefix(BYTE_ORDER_MARK)
-        content = _within(content, max_line_bytes, opened.name, number).strip()
+        if len(content) > max_line_bytes:
+            _check_length(content, max_line_bytes, opened.name, number)
+        content = content.strip()
         if content:
             found = True
             yield Line(number, content, opened.position())
@@ -62,7 +65,7 @@ def text_lines(opened: Opened, *, max_line_bytes: int = MAX_LINE_BYTES, keep_end
         if number == 1:
             content = content.removeprefix(BYTE_ORDER_MARK)
         if len(content) > max_line_bytes:
-            _within(content, max_line_bytes, opened.name, number)
+            _check_length(content, max_line_bytes, opened.name, number)
         try:
             text = content.decode("utf-8")
         except UnicodeDecodeError as error:
@@ -79,12 +82,11 @@ def check_limit(max_line_bytes: int) -> None:
         raise SettingsError(f"max-line-bytes is {max_line_bytes}; give a number from 1 to {2**40}")
 
 
-def _within(content: bytes, max_line_bytes: int, name: str, number: int) -> bytes:
-    if len(content) > max_line_bytes and len(content.rstrip(b"\r\n")) > max_line_bytes:
+def _check_length(content: bytes, max_line_bytes: int, name: str, number: int) -> None:
+    if len(content.rstrip(b"\r\n")) > max_line_bytes:
         raise InputError(
             f"the line is longer than {max_line_bytes:,} bytes",
             "is this one record a line? raise the limit with --max-line-bytes",
             file=name,
             line=number,
         )
-    return content

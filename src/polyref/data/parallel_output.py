@@ -43,6 +43,8 @@ def write_parallel(spool: Spool, shape: Shape, path: str, settings: WriteSetting
             source = parts.source if isinstance(parts.source, str) else parts.source_json or ""
             texts = [source, *[reference.text for reference in parts.references]]
             for stream, text in zip(streams, texts + [""] * (len(streams) - len(texts)), strict=True):
+                if number == 1 and text.startswith("\ufeff"):
+                    text = "\ufeff" + text  # the first one of a file is taken for a byte-order mark
                 stream.write(_one_line(text, f'{path}: a text of example "{id}"', settings, losses) + b"\n")
     _count_losses(shape, losses)
     return paths

@@ -75,8 +75,8 @@ class _Columns:
             key: OF_REFERENCE + key + JSON for key in shape.of_reference if self.is_row_each and self._can_name(key)
         }
         self._count_losses(shape)
-        needs_id = self.is_row_each or shape.ids
-        self.names = [*([self.id] if needs_id else []), *([self.source] if shape.sources else [])]
+        # Always an id: lines cannot stand in for it as they do in JSON Lines, where no header shifts them.
+        self.names = [self.id, *([self.source] if shape.sources else [])]
         if self.is_row_each:
             self.names += [self.reference, *([WEIGHT] if shape.weights else [])]
             self.names += [*([BLEU] if shape.pseudo else []), *([REPEAT] if shape.repeats else [])]
