@@ -109,5 +109,5 @@ def _unequal(
         for path, count in zip(paths[1:], counts[1:], strict=True)
         if count != counts[0]
     ]
-    problem = f"{counts[0]:,} lines, but {', '.join(others)}"
+    problem = f"{counts[0]:,} {'line' if counts[0] == 1 else 'lines'}, but {', '.join(others)}"
     return InputError(problem, "give every file as many", file=display_name(paths[0]))

@@ -118,7 +118,8 @@ def _csv_rows(lines: Iterable[NumberedText], header: NumberedText, name: str, ma
 def _checked(rows: Iterator[Row], columns: Columns, name: str) -> Iterator[Row]:
     for row in rows:
         if len(row.cells) != len(columns.names):
-            problem = f"the row has {len(row.cells)} cells, but the header has {len(columns.names)}"
+            cells = "1 cell" if len(row.cells) == 1 else f"{len(row.cells)} cells"
+            problem = f"the row has {cells}, but the header has {len(columns.names)}"
             raise InputError(problem, "give every row as many", file=name, line=row.line)
         yield row
 

@@ -1,0 +1,161 @@
+"""A format is told by content when it is read, and by name when it is written."""
+
+import gzip
+import io
+import json
+import sys
+from pathlib import Path
+
+import pytest
+import zstandard
+
+from polyref.data import WriteSettings, read, sample, write
+from polyref.data.formats import format_of_name
+from polyref.errors import InputError, MissingExtraError, SettingsError
+
+FORMATS = {
+    "jsonl": ("in.jsonl", {}),
+    "Parquet": ("in.parquet", {}),
+    "COCO": ("in.json", {}),
+    "Karpathy": ("in.json", {"format": "karpathy"}),
+    "CSV": ("in.csv", {}),
+    "CSV columns": ("in.csv", {"reference_columns": True}),
+    "TSV": ("in.tsv", {}),
+    "TSV columns": ("in.tsv", {"reference_columns": True}),
+}
+TEXTS = {name: case for name, case in FORMATS.items() if name != "Parquet"}
+
+
+def content(folder: Path, name: str, how: dict[str, object]) -> bytes:
+    [file] = write(sample(), folder / name, settings=WriteSettings(**how)).files
+    return Path(file).read_bytes()
+
+
+@pytest.mark.parametrize(("name", "how"), FORMATS.values(), ids=FORMATS)
+@pytest.mark.parametrize("other", ["no suffix", "wrong.csv", "wrong.jsonl", "wrong.parquet", "wrong.json"])
+def test_a_format_is_known_by_its_content_whatever_the_name(name, how, other, tmp_path: Path):
+    (tmp_path / other).write_bytes(content(tmp_path, name, how))
+    assert list(read(tmp_path / other)) == sample()
+
+
+@pytest.mark.parametrize(("name", "how"), TEXTS.values(), ids=TEXTS)
+@pytest.mark.parametrize("pack", [gzip.compress, zstandard.compress], ids=["gzip", "zstd"])
+def test_every_text_format_may_be_compressed(name, how, pack, tmp_path: Path):
+    (tmp_path / "packed").write_bytes(pack(content(tmp_path, name, how)))
+    assert list(read(tmp_path / "packed")) == sample()
+
+
+@pytest.mark.parametrize(("name", "how"), TEXTS.values(), ids=TEXTS)
+def test_every_text_format_may_come_through_a_pipe(name, how, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content(tmp_path, name, how))))
+    assert list(read("-")) == sample()
+
+
+def test_parquet_cannot_come_through_a_pipe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content(tmp_path, "in.parquet", {}))))
+    with pytest.raises(InputError, match=r"<stdin>: Parquet cannot be read from a pipe; give the name of a file"):
+        list(read("-"))
+
+
+def test_frames_of_zstd_may_stand_one_behind_the_other(tmp_path: Path):
+    lines = [f'{{"source": {number}, "references": ["a"]}}\n'.encode() for number in range(3)]
+    (tmp_path / "in.zst").write_bytes(b"".join(map(zstandard.compress, lines)))
+    assert [example.source for example in read(tmp_path / "in.zst")] == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("record", "why"),
+    [
+        ({"images": ["a.jpg"], "source": 1, "references": ["a"]}, "it has references"),
+        ({"annotations": [], "source": 1, "references": ["a"]}, "it has references"),
+        ({"images": "a.jpg", "source": 1, "references": ["a"]}, "no list"),
+    ],
+)
+def test_a_record_with_images_is_no_document_of_captions(record, why, tmp_path: Path):
+    (tmp_path / "in").write_text(json.dumps(record) + "\n")
+    assert [example.source for example in read(tmp_path / "in")] == [1]
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+@pytest.mark.parametrize("first", [{}, {"info": {"images": "none", "x": "[{"}}, {"licenses": [{"id": 1}] * 50}])
+def test_a_document_of_captions_is_known_over_one_line_or_many(indent, first, tmp_path: Path):
+    document = {**first, "images": [{"id": 5}], "annotations": [{"id": 1, "image_id": 5, "caption": "a cat"}]}
+    (tmp_path / "in").write_text("\ufeff\n" + json.dumps(document, indent=indent))
+    [example] = read(tmp_path / "in")
+    assert (example.id, example.source, example.references[0].text) == ("5", 5, "a cat")
+
+
+def test_a_format_can_be_forced(tmp_path: Path):
+    (tmp_path / "in").write_text('source\treference\n"s"\t"a cat"\n')
+    [literal], [quoted] = read(tmp_path / "in"), read(tmp_path / "in", format="csv")
+    assert (literal.source, literal.references[0].text) == ('"s"', '"a cat"')
+    assert (quoted.source, quoted.references[0].text) == ("s", "a cat")
+
+
+@pytest.mark.parametrize(
+    ("name", "format"),
+    [
+        ("a.jsonl", "jsonl"),
+        ("a.ndjson.gz", "jsonl"),
+        ("a.parquet", "parquet"),
+        ("a.json", "coco"),
+        ("a.csv.zst", "csv"),
+        ("a.tsv", "tsv"),
+        ("a.src.gz", "parallel"),
+        ("a.txt", None),
+        ("jsonl", None),
+    ],
+)
+def test_a_name_tells_the_format_that_is_written(name, format):
+    assert format_of_name(name) == format
+
+
+@pytest.mark.parametrize(
+    ("name", "how", "says"),
+    [
+        ("out.txt", {}, "the name does not tell the format; end it in one of .jsonl, .ndjson, .parquet"),
+        ("out.parquet.gz", {}, "Parquet is compressed already"),
+        ("out.jsonl", {"reference_columns": True}, "reference columns belong to csv and tsv, not to jsonl"),
+        ("out.csv", {"format": "excel"}, 'unknown format "excel"; choose one of jsonl, parquet'),
+        ("out.csv", {"line_breaks": "ignore"}, 'unknown line-breaks "ignore"; choose one of refuse, space'),
+    ],
+)
+def test_a_way_of_writing_that_makes_no_sense_is_refused(name, how, says, tmp_path: Path):
+    with pytest.raises(SettingsError, match=says):
+        write(sample(), tmp_path / name, settings=WriteSettings(**how))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_way_of_reading_that_makes_no_sense_is_refused():
+    with pytest.raises(SettingsError, match='unknown format "excel"'):
+        read("in.xls", format="excel")
+    with pytest.raises(SettingsError, match="several files are parallel text, not csv"):
+        read(["a.csv", "b.csv"], format="csv")
+    with pytest.raises(SettingsError, match="no file is named"):
+        read([])
+
+
+@pytest.mark.parametrize(
+    ("name", "module", "says"),
+    [
+        ("out.parquet", "pyarrow", 'Parquet needs pyarrow; install it with: pip install "polyref[parquet]"'),
+        (
+            "out.jsonl.zst",
+            "zstandard",
+            'zstd compression needs zstandard; install it with: pip install "polyref[zstd]"',
+        ),
+    ],
+)
+def test_a_package_that_is_missing_is_named_with_what_installs_it(
+    name, module, says, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    write(sample(), tmp_path / name)
+    for loaded in [loaded for loaded in sys.modules if loaded.partition(".")[0] == module]:
+        monkeypatch.delitem(sys.modules, loaded)
+    monkeypatch.setitem(sys.modules, module, None)  # importing it fails now
+    with pytest.raises(MissingExtraError) as reading:
+        list(read(tmp_path / name))
+    with pytest.raises(MissingExtraError) as writing:
+        write(sample(), tmp_path / f"new.{name}")
+    assert str(reading.value) == str(writing.value) == says
+    assert [path.name for path in tmp_path.iterdir()] == [name]

@@ -1,0 +1,140 @@
+"""Parallel text: files whose lines belong together."""
+
+import gzip
+from pathlib import Path
+
+import pytest
+import zstandard
+
+from polyref.data import WriteSettings, read, write
+from polyref.errors import InputError, OutputError
+from polyref.example import Example, PseudoReference, Reference
+
+
+def files(folder: Path, **contents: str) -> None:
+    for name, content in contents.items():
+        (folder / f"data.{name}").write_text(content, "utf-8", newline="")
+
+
+def short(path: object, **settings: object) -> list[tuple[str, object, list[str]]]:
+    return [
+        (example.id, example.source, [reference.text for reference in example.references])
+        for example in read(path, **settings)
+    ]
+
+
+RAGGED = {"src": "s\nt \n\n", "ref0": "a\n\nd\n", "ref1": "b\nc \n\n"}
+EXPECTED = [("1", "s", ["a", "b"]), ("2", "t ", ["c "]), ("3", "", ["d"])]
+
+
+def test_a_source_file_brings_its_references_with_it(tmp_path: Path):
+    files(tmp_path, **RAGGED)
+    assert short(tmp_path / "data.src") == EXPECTED
+
+
+def test_the_beginning_of_the_names_will_do(tmp_path: Path):
+    files(tmp_path, **RAGGED)
+    assert short(tmp_path / "data") == EXPECTED
+
+
+def test_files_can_be_named_one_by_one(tmp_path: Path):
+    files(tmp_path, de="s\nt \n\n", en="a\n\nd\n", gb="b\nc \n\n")
+    assert short([tmp_path / f"data.{name}" for name in ("de", "en", "gb")]) == EXPECTED
+
+
+@pytest.mark.parametrize("names", [["ref"], ["ref1", "ref2", "ref3"], [f"ref{number}" for number in range(12)]])
+def test_files_of_references_are_taken_in_the_order_of_their_numbers(names, tmp_path: Path):
+    files(tmp_path, src="s\n", **{name: f"{name}\n" for name in names})
+    assert short(tmp_path / "data.src") == [("1", "s", names)]
+
+
+@pytest.mark.parametrize(("suffix", "pack"), [(".gz", gzip.compress), (".zst", zstandard.compress)])
+def test_the_files_may_be_compressed(suffix, pack, tmp_path: Path):
+    for name, content in RAGGED.items():
+        (tmp_path / f"data.{name}{suffix}").write_bytes(pack(content.encode()))
+    assert short(tmp_path / f"data.src{suffix}") == short(tmp_path / "data") == EXPECTED
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_a_last_line_may_lack_its_end(end, tmp_path: Path):
+    files(tmp_path, src=f"s{end}t", ref0=f"a{end}b{end}")
+    assert short(tmp_path / "data.src") == [("1", "s", ["a"]), ("2", "t", ["b"])]
+
+
+def test_a_line_that_looks_like_json_is_a_text(tmp_path: Path):
+    files(tmp_path, src='{"name": "x"}\n', ref0="a\n")
+    assert short(tmp_path / "data.src") == [("1", '{"name": "x"}', ["a"])]
+
+
+def test_several_files_of_records_are_no_parallel_text(tmp_path: Path):
+    files(tmp_path, a='{"source": 1, "references": ["a"]}\n', b="x\n")
+    paths = [tmp_path / "data.a", tmp_path / "data.b"]
+    with pytest.raises(InputError, match=r"data\.a: several files are taken for parallel text, but this is none"):
+        list(read(paths))
+    assert len(list(read(paths, format="parallel"))) == 1
+
+
+def test_counts_are_told_for_every_file_that_differs(tmp_path: Path):
+    files(tmp_path, src="s\nt\nu\n", ref0="a\nb\nc\n", ref1="a\n", ref2="1\n2\n3\n4\n5\n")
+    with pytest.raises(InputError) as refused:
+        list(read(tmp_path / "data.src"))
+    at = tmp_path / "data"
+    assert str(refused.value) == (f"{at}.src: 3 lines, but {at}.ref1 has 1, {at}.ref2 has 5; give every file as many")
+
+
+EXAMPLES = [
+    Example("x", "s", (Reference("a"), Reference("b", 2.0)), (PseudoReference("p", 90.0),)),
+    Example("y", {"n": 1}, (Reference("c"),)),
+]
+
+
+def test_shorter_examples_have_blank_lines_and_losses_are_said(tmp_path: Path):
+    report = write(EXAMPLES, tmp_path / "out.src")
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {
+        "out.src": 's\n{"n": 1}\n',
+        "out.ref0": "a\nc\n",
+        "out.ref1": "b\n\n",
+    }
+    assert report.files == [str(tmp_path / name) for name in ("out.src", "out.ref0", "out.ref1")]
+    assert report.not_kept.counts == {
+        "ids": 2,
+        "sources that are no texts (written as JSON)": 1,
+        "weights of references": 1,
+        "pseudo-references": 1,
+    }
+
+
+def test_pseudo_references_can_be_made_references(tmp_path: Path):
+    write(EXAMPLES, tmp_path / "out", settings=WriteSettings("parallel", pseudo_as_references=True))
+    assert (tmp_path / "out.ref2").read_text() == "p\n\n"
+
+
+def test_a_line_break_is_refused_and_nothing_is_left(tmp_path: Path):
+    with pytest.raises(OutputError, match=r'a text of example "x" has a line break, which parallel text cannot hold'):
+        write([Example("x", "s", (Reference("a\nb"),))], tmp_path / "out.src")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_older_file_that_would_be_read_with_the_new_ones_is_refused(tmp_path: Path):
+    (tmp_path / "out.ref2").write_text("older\n")
+    with pytest.raises(OutputError, match=r"out\.ref2: this would be taken for a file of the new ones"):
+        write(EXAMPLES, tmp_path / "out.src")
+    assert [path.name for path in tmp_path.iterdir()] == ["out.ref2"]
+
+
+def test_older_files_of_the_same_names_are_replaced(tmp_path: Path):
+    for _ in range(2):
+        write(EXAMPLES, tmp_path / "out.src")
+    assert len(list(tmp_path.iterdir())) == 3
+
+
+def test_a_folder_in_the_place_of_a_file_is_refused_before_anything_is_written(tmp_path: Path):
+    (tmp_path / "out.ref1").mkdir()
+    with pytest.raises(OutputError, match=r"out\.ref1: this is no file"):
+        write(EXAMPLES, tmp_path / "out.src")
+    assert [path.name for path in tmp_path.iterdir()] == ["out.ref1"]
+
+
+def test_parallel_text_cannot_go_to_standard_output():
+    with pytest.raises(OutputError, match="parallel text is several files"):
+        write(EXAMPLES, "-", settings=WriteSettings("parallel"))
