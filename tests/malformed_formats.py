@@ -58,7 +58,8 @@ _DAMAGED = _GOOD[:8] + bytes(byte ^ 0x55 for byte in _GOOD[8:60]) + _GOOD[60:]
 _PARQUET = {
     "a Parquet without references": (
         parquet(source=["s"], captions=[["a"]]),
-        'there is no column "references"; name another with --references-field (the columns here: "source", "captions")',
+        'there is no column "references"; name another with --references-field '
+        '(the columns here: "source", "captions")',
         None,
     ),
     "a Parquet without source": (

@@ -113,3 +113,56 @@ def test_a_count_of_five_thousand_digits_is_written_and_read_to_the_last_one():
     text = render(example)
     assert f'"sentences": "1{"0" * 4999}7", "log10_sentences": 5000.0' in text
     assert parsed(text).lattice == LatticeSummary(number, None, exact=True)
+
+
+# -- what a program has changed since it was read -------------------------------------------------------------------
+
+READ = '{"z": 1.10, "id": 7, "references": [{"text": "a", "by": "Ann"}, "b"], "source":  {"image": 3}, "x": "\\u00e9"}'
+
+
+@pytest.mark.parametrize(
+    ("change", "old", "new"),
+    [
+        ({"id": "8"}, "7", '"8"'),
+        ({"source": "s"}, '{"image": 3}', '"s"'),
+        ({"source": None}, '{"image": 3}', "null"),
+        ({"references": (Reference("c", 2.0),)}, '[{"text": "a", "by": "Ann"}, "b"]', '[{"text": "c", "weight": 2.0}]'),
+        (
+            {"references": (Reference("b"), Reference("a"))},
+            '[{"text": "a", "by": "Ann"}, "b"]',
+            '["b", {"text": "a", "by": "Ann"}]',
+        ),
+    ],
+    ids=["id", "source", "no source", "other references", "another order"],
+)
+def test_what_was_replaced_is_written_in_its_place_and_all_else_to_the_letter(change, old, new):
+    assert render(replace(parsed(READ), **change)) == READ.replace(old, new)
+
+
+def test_an_id_that_the_record_does_not_have_comes_behind_the_others():
+    record = '{"source": 1, "references": ["a"]}'
+    assert render(replace(parsed(record), id="x")) == '{"source": 1, "references": ["a"], "id": "x"}'
+
+
+@pytest.mark.parametrize(("source", "other"), [(1, True), (1, 1.0), ("1", 1), ([], ())])
+def test_sources_that_only_python_takes_for_equal_are_told_apart(source, other):
+    record = json.dumps({"source": source, "references": ["a"]})
+    changed = json.loads(render(replace(parsed(record), source=other)))["source"]
+    assert (changed, type(changed)) == (other if other != () else [], type(other) if other != () else list)
+
+
+def test_a_changed_example_has_its_new_result_behind_it():
+    changed = replace(with_result(parsed(READ)), references=(Reference("c"),))
+    assert (
+        render(changed) == READ.replace('[{"text": "a", "by": "Ann"}, "b"]', '["c"]')[:-1] + f", {PSEUDO}, {LATTICE}}}"
+    )
+
+
+@pytest.mark.parametrize(
+    "record", ['{"source": "s", "references": ["old"], "x": 1}', '{"x": 1}', "{}", "[]", "broken", ""]
+)
+def test_a_record_that_a_program_has_put_together_gives_way_to_the_example(record):
+    example = Example("7", "s", (Reference("new"),), record=record)
+    written = json.loads(render(example))
+    assert (written["id"], written["source"], written["references"]) == ("7", "s", ["new"])
+    assert ("x" in written) == ("x" in record)
