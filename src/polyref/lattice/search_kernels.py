@@ -10,7 +10,7 @@ from numba import boolean, int16, int32, int64, types, uint64
 
 from polyref.compiled import kernel
 from polyref.lattice.kernels import ARC_WORD
-from polyref.lattice.product_kernels import P_ARC, P_DEPTH, P_NODES, P_TARGET, bound_starts, multiply, suffix_bounds
+from polyref.lattice.product_kernels import P_ARC, P_NODES, P_TARGET, bound_starts, multiply, suffix_bounds
 from polyref.lattice.ranking_kernels import (
     CLOSE,
     LENGTH,
@@ -33,6 +33,9 @@ SPENT, NODES, TIED = 0, 1, 2  # the cells of Walk.tally
 DONE, OVER_BUDGET, ENOUGH = 0, 1, 2  # how an exploration ends
 FIND_BEST, FIND_CUT, LIST_TIED, DRAW = 0, 1, 2, 3  # what a sentence is visited for
 FINE, TOO_LARGE, UNDECIDED = 0, 1, 2  # how a search ends
+# The matches of a path are one number of four lanes, an order each: stepping back costs nothing.
+LANE = 16
+LANE_MASK = np.uint64(0xFFFF)
 
 
 class Ground(NamedTuple):
@@ -58,7 +61,7 @@ class Walk(NamedTuple):
     path: Any
     path_hash: Any  # the hash of the first words of the path, for each number of words
     left: Any  # how often each n-gram may still count
-    matches: Any
+    matches: Any  # of the first words of the path, for each number of words
     frame_bound: Any
     frame_arc: Any
     frame_size: Any
@@ -76,7 +79,7 @@ ground_type = types.NamedTuple(
 )  # fmt: skip
 walk_type = types.NamedTuple(
     [
-        int32[::1], uint64[::1], int32[::1], int64[::1], int64[:, ::1], int32[:, ::1], int32[::1], int64[::1],
+        int32[::1], uint64[::1], int32[::1], uint64[::1], int64[:, ::1], int32[:, ::1], int32[::1], int64[::1],
         int64[::1], boolean[::1],
     ],
     Walk,
@@ -94,6 +97,29 @@ def is_gold(arcs, rows, path, length, words, starts):
             if k == length:
                 return True
     return False
+
+
+@kernel("boolean(int32[::1], int64[:, ::1], float64[::1], int64, int64[:, ::1], int64, int64, int64)", inline=True)
+def is_clearly_worse(index, counts, logs, filled, lengths, order, length, product):
+    """The same without the hash that decides among equals."""
+    size = len(index) - 1
+    if filled < size:
+        return False
+    last = index[size - 1]
+    if order != counts[last, ORDER]:
+        return order < counts[last, ORDER]
+    if length == counts[last, LENGTH]:
+        return product < counts[last, PRODUCT]
+    return log_score(lengths, order, length, product) < logs[last] - CLOSE
+
+
+@kernel("uint64(int32[:, ::1], int32[:, ::1], int32[::1], int64, uint64[::1])", inline=True)
+def hash_of(arcs, rows, path, length, word_hashes):
+    """The hash of the path's sentence."""
+    hashed = U64_EMPTY
+    for k in range(length):
+        hashed = mix(hashed, word_hashes[arcs[rows[path[k], P_ARC], ARC_WORD]])
+    return hashed
 
 
 @kernel(
@@ -126,30 +152,33 @@ def write(rows, path, counts, hashes, paths, slot, length, order, product, hashe
     hashes[slot] = hashed
 
 
-@kernel("void(int32[:, ::1], int32[::1], int64[::1], int64)", inline=True)
+@kernel("uint64(int32[:, ::1], int32[::1], uint64, int64)", inline=True)
 def forward(rows, left, matches, arc):
-    """Count the n-grams that end with an arc. left: how often each n-gram may still count."""
-    for order in range(rows[arc, P_DEPTH]):
+    """Count the n-grams that end with an arc, and return the matches then. left: how often each may still count."""
+    # All four orders always, without a branch: where there is none, node 0 stands, of which nothing is ever left.
+    for order in range(MAX_ORDER):
         node = rows[arc, P_NODES + order]
-        if left[node] > 0:
-            matches[order] += 1
+        matches += np.uint64(left[node] > 0) << np.uint64(LANE * order)
         left[node] -= 1
+    return matches
 
 
-@kernel("void(int32[:, ::1], int32[::1], int64[::1], int64)", inline=True)
-def back(rows, left, matches, arc):
-    for order in range(rows[arc, P_DEPTH]):
-        node = rows[arc, P_NODES + order]
-        left[node] += 1
-        if left[node] > 0:
-            matches[order] -= 1
+@kernel("void(int32[:, ::1], int32[::1], int64)", inline=True)
+def back(rows, left, arc):
+    for order in range(MAX_ORDER):
+        left[rows[arc, P_NODES + order]] += 1
 
 
-@kernel("void(int32[:, ::1], int32[::1], int32[::1], int64[::1], int64)")
-def rewind(rows, path, left, matches, depth):
+@kernel("int64(uint64, int64)", inline=True)
+def matches_of(matches, order):
+    return np.int64((matches >> np.uint64(LANE * order)) & LANE_MASK)
+
+
+@kernel("void(int32[:, ::1], int32[::1], int32[::1], int64)")
+def rewind(rows, path, left, depth):
     while depth > 0:
         depth -= 1
-        back(rows, left, matches, path[depth])
+        back(rows, left, path[depth])
 
 
 @kernel(int64(ground_type, walk_type, ranked_type, int64))
@@ -159,7 +188,7 @@ def list_all(ground, walk, ranked, lowest_order):
         ground.words, ground.starts, ground.arcs, ground.lengths, ground.word_hashes,
     )  # fmt: skip
     first, rows, final, floors = ground.first, ground.rows, ground.final, ground.floors
-    path, path_hash, left, matches, undecided = walk.path, walk.path_hash, walk.left, walk.matches, walk.undecided
+    path, left, matches, undecided = walk.path, walk.left, walk.matches, walk.undecided
     index, counts, logs, hashes, paths = ranked.index, ranked.counts, ranked.logs, ranked.hashes, ranked.paths
     size = len(index) - 1
     waiting = np.empty(len(path) + 1, np.int64)
@@ -171,20 +200,19 @@ def list_all(ground, walk, ranked, lowest_order):
         if waiting[depth] == end[depth]:
             depth -= 1
             if depth >= 0:
-                back(rows, left, matches, path[depth])
+                back(rows, left, path[depth])
             continue
         arc = waiting[depth]
         waiting[depth] += 1
         path[depth] = arc
-        path_hash[depth + 1] = mix(path_hash[depth], word_hashes[arcs[rows[arc, P_ARC], ARC_WORD]])
-        forward(rows, left, matches, arc)
+        matches[depth + 1] = forward(rows, left, matches[depth], arc)
         depth += 1
         target = rows[arc, P_TARGET]
         waiting[depth], end[depth] = first[target], first[target + 1]
         if not final[target]:
             continue
         order = 0
-        while order < MAX_ORDER and matches[order]:
+        while order < MAX_ORDER and matches_of(matches[depth], order):
             order += 1
         if order == depth:
             order = MAX_ORDER
@@ -192,10 +220,12 @@ def list_all(ground, walk, ranked, lowest_order):
             continue
         product = np.int64(1)
         for n in range(min(order, depth)):
-            product *= matches[n]
+            product *= matches_of(matches[depth], n)
         if len(floors) and product < floors[depth]:
             continue
-        hashed = path_hash[depth]
+        if is_clearly_worse(index, counts, logs, filled, lengths, order, depth, product):
+            continue
+        hashed = hash_of(arcs, rows, path, depth, word_hashes)
         if is_worse(index, counts, logs, hashes, filled, lengths, order, depth, product, hashed):
             continue
         # A gold reference matches everywhere.
@@ -206,21 +236,21 @@ def list_all(ground, walk, ranked, lowest_order):
     return filled
 
 
-@kernel("int64(int32[:, ::1], int16[:, ::1], int32[::1], int64[::1], int64, int64, int64, int64)", inline=True)
+@kernel("int64(int32[:, ::1], int16[:, ::1], int32[::1], uint64, int64, int64, int64, int64)", inline=True)
 def bound_product(rows, bounds, left, matches, order, orders, arc, cell):
     """The most that the product of matches can become behind an arc; -1 if the sentence belongs to a higher order."""
-    if order < MAX_ORDER and matches[order] + (left[rows[arc, P_NODES + order]] > 0) > 0:
+    if order < MAX_ORDER and matches_of(matches, order) + (left[rows[arc, P_NODES + order]] > 0) > 0:
         return -1
     best = np.int64(1)
     for n in range(orders):
         # Node 0 stands for no n-gram, and has nothing left to count.
-        best *= matches[n] + bounds[cell, n] + (left[rows[arc, P_NODES + n]] > 0)
+        best *= matches_of(matches, n) + bounds[cell, n] + (left[rows[arc, P_NODES + n]] > 0)
     return best
 
 
 @kernel(
     "void(int32[::1], int32[:, ::1], int32[:, ::1], int64[::1], int16[:, ::1], uint64[::1],"
-    " int32[::1], int64[::1], int64[:, ::1], int32[:, ::1], int32[::1], int64, int64, int64, int64, int64, int64)",
+    " int32[::1], uint64, int64[:, ::1], int32[:, ::1], int32[::1], int64, int64, int64, int64, int64, int64)",
     inline=True,
 )
 def branch(
@@ -305,14 +335,14 @@ def explore(ground, walk, ranked, filled, mode, length, order, need, draw, ties_
         if entering:
             entering = False
             branch(
-                first, rows, arcs, bound_first, bounds, word_hashes, left, matches,
+                first, rows, arcs, bound_first, bounds, word_hashes, left, matches[depth],
                 frame_bound, frame_arc, frame_size, state, depth, length, order, need, draw,
             )  # fmt: skip
         if frame_size[depth] == 0:
             if depth == 0:
                 return DONE, filled
             depth -= 1
-            back(rows, left, matches, path[depth])
+            back(rows, left, path[depth])
             continue
         frame_size[depth] -= 1
         best = frame_bound[depth, frame_size[depth]]
@@ -322,9 +352,9 @@ def explore(ground, walk, ranked, filled, mode, length, order, need, draw, ties_
         tally[NODES] += 1
         tally[SPENT] += 1
         if tally[SPENT] > limits[0]:
-            rewind(rows, path, left, matches, depth)
+            rewind(rows, path, left, depth)
             return OVER_BUDGET, filled
-        forward(rows, left, matches, arc)
+        matches[depth + 1] = forward(rows, left, matches[depth], arc)
         path[depth] = arc
         path_hash[depth + 1] = mix(path_hash[depth], word_hashes[arcs[rows[arc, P_ARC], ARC_WORD]])
         depth += 1
@@ -359,10 +389,10 @@ def explore(ground, walk, ranked, filled, mode, length, order, need, draw, ties_
                 tally[TIED] += 1
                 enough = tally[TIED] > limits[1]
         if enough:
-            rewind(rows, path, left, matches, depth)
+            rewind(rows, path, left, depth)
             return ENOUGH, filled
         depth -= 1
-        back(rows, left, matches, arc)
+        back(rows, left, arc)
 
 
 @kernel(int64[:, ::1](ground_type, walk_type, int64))
@@ -573,7 +603,7 @@ def search(
         np.empty(longest, np.int32),
         np.full(longest + 1, U64_EMPTY, np.uint64),
         trie[:, LIMIT].copy(),
-        np.zeros(MAX_ORDER, np.int64),
+        np.zeros(longest + 1, np.uint64),
         np.empty((longest + 1, widest), np.int64),
         np.empty((longest + 1, widest), np.int32),
         np.empty(longest + 1, np.int32),

@@ -49,10 +49,11 @@ def totals_product(length: int, order: int) -> int:
     return math.prod(length - n for n in range(min(order, length)))
 
 
-@lru_cache(maxsize=4096)
-def _parts(length: int, closest: int) -> tuple[float, int]:
-    """What the score of a sentence of this length is made of, besides its matches: 100 times its brevity, totals."""
-    return 100.0 * math.exp(min(0.0, 1.0 - closest / length)), totals_product(length, MAX_ORDER)
+@lru_cache(maxsize=1 << 16)
+def _value(length: int, closest: int, product: int) -> float:
+    """The score of a sentence, given the closest reference length. Few are so different that they are not met again."""
+    brevity = 100.0 * math.exp(min(0.0, 1.0 - closest / length))
+    return brevity * math.sqrt(math.sqrt(product / totals_product(length, MAX_ORDER)))
 
 
 class BleuScale:
@@ -93,17 +94,11 @@ class BleuScale:
 
     def values(self, lengths: Sequence[int], orders: Sequence[int], products: Sequence[int]) -> list[float]:
         """The scores of many sentences; those of a lower order score 0."""
-        found: dict[tuple[int, int, int], float] = {}  # many of the best share their counts
-        values = []
-        for counts in zip(lengths, orders, products, strict=True):
-            value = found.get(counts)
-            if value is None:
-                length, order, product = counts
-                brevity, totals = _parts(length, self.closest(length))
-                value = brevity * math.sqrt(math.sqrt(product / totals)) if order == MAX_ORDER else 0.0
-                found[counts] = value
-            values.append(value)
-        return values
+        closest = {length: self.closest(length) for length in set(lengths)}
+        return [
+            _value(length, closest[length], product) if order == MAX_ORDER else 0.0
+            for length, order, product in zip(lengths, orders, products, strict=True)
+        ]
 
     def compare(self, length: int, product: int, other_length: int, other_product: int) -> int:
         """1 if the first score is the higher one, -1 if the second, 0 only if they are equal."""
