@@ -168,12 +168,12 @@ _COCO = {
     "annotations that are texts": (coco([{"id": 1}], ["a cat"]), '"annotations" is no list of objects', None),
     "neither annotations nor sentences": (
         b'{"images": [{"id": 1}]}',
-        'no "annotations" in the file, and no list of "sentences" in the image',
+        'the file has no "annotations", and the image no list of "sentences"; give COCO or Karpathy JSON',
         1,
     ),
     "sentences that are texts": (
         b'{"images": [{"imgid": 1, "sentences": ["a"]}]}',
-        'no list of "sentences" in the image',
+        'and the image no list of "sentences"',
         1,
     ),
     "a sentence without raw": (
@@ -190,6 +190,11 @@ _COCO = {
     "a document with NaN": (
         b'{"images": [{"id": 1, "x": NaN}],\n"annotations": []}',
         "broken JSON: NaN is no JSON value",
+        None,
+    ),
+    "a document with a number of 5,000 digits": (
+        b'{"images": [{"id": ' + b"7" * 5000 + b"}],\n",
+        "a number has too many digits; write it as a text",
         None,
     ),
     "a document that is not UTF-8": (b'{"images": [\n"\xff"]}', "not UTF-8 at byte 15; save it as UTF-8", None),
@@ -321,7 +326,16 @@ def _cases(
     ]
 
 
+_PROSE = {
+    "prose": (
+        b"Hello, world\nhow are you\n",
+        "this is neither JSON, nor Parquet, nor a table with a header; name the format with --from, or for parallel",
+        None,
+    ),
+}
+
 MALFORMED_FILES = [
+    *_cases(_PROSE, "prose.txt"),
     *_cases(_PARQUET, "examples.parquet"),
     *_cases(_COCO, "captions.json"),
     *_cases(_CSV, "examples.csv"),

@@ -78,3 +78,11 @@ def test_what_cannot_be_read_is_refused(arguments, says, run):
     assert done.out == b""
     assert done.err.count("\n") == 1
     assert says in done.err
+
+
+def test_files_of_one_name_are_told_apart_by_their_folders(run, captions_file, tmp_path: Path):
+    for folder in ("one", "other"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "train.jsonl").write_bytes(captions_file.read_bytes())
+    done = run("stats", tmp_path / "one/train.jsonl", tmp_path / "other/train.jsonl")
+    assert done.out.split()[:2] == [b"one/train.jsonl", b"other/train.jsonl"]

@@ -65,6 +65,12 @@ def _for_a_machine(report: WriteReport, not_read: Losses) -> str:
 
 
 def _for_a_person(report: WriteReport) -> str:
-    pseudo = f" and {report.pseudo_references:,} pseudo-references" if report.pseudo_references else ""
+    pseudo = f" and {_counted(report.pseudo_references, 'pseudo-reference')}" if report.pseudo_references else ""
     files = report.files[0] if len(report.files) == 1 else f"{report.files[0]} to {report.files[-1]}"
-    return f"{report.examples:,} examples with {report.references:,} references{pseudo} in {files}\n"
+    return (
+        f"{_counted(report.examples, 'example')} with {_counted(report.references, 'reference')}{pseudo} in {files}\n"
+    )
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"

@@ -62,7 +62,7 @@ def _table(found: dict[str, dict[str, Any]]) -> str:
     """One column a data set; a row that is blank in all of them is left out."""
     columns = [dict(_rows(summary)) for summary in found.values()]
     labels = list(dict.fromkeys(label for column in columns for label in column))
-    names = [_short(name) for name in found]
+    names = _short_names(list(found))
     cells = [[column.get(label, "-") for column in columns] for label in labels]
     widths = [max(map(len, [name, *column])) for name, *column in zip(names, *cells, strict=True)]
     width = max(map(len, labels))
@@ -72,8 +72,13 @@ def _table(found: dict[str, dict[str, Any]]) -> str:
     return "".join(line.rstrip() + "\n" for line in lines)
 
 
-def _short(name: str) -> str:
-    return name if name == "-" else Path(name).name
+def _short_names(paths: list[str]) -> list[str]:
+    """The last part of each path, and the folder too where that is needed to tell them apart."""
+    names = [Path(path).name for path in paths]
+    return [
+        str(Path(Path(path).parent.name, name)) if names.count(name) > 1 else name
+        for path, name in zip(paths, names, strict=True)
+    ]
 
 
 def _rows(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
@@ -95,7 +100,7 @@ def _rows(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield "overlap of an example's references", ""
         yield "  words shared (Jaccard)", f"{overlap['word_overlap']:.3f}"
         yield "  BLEU against the others", _number(overlap["bleu"])
-        yield "  BLEU 0 (no four words in common)", f"{overlap['bleu_zero']:.1%}"
+        yield "  references that score 0", f"{overlap['bleu_zero']:.1%}"
     pseudo = summary["pseudo_references"]
     if pseudo:
         yield "pseudo-references", _number(pseudo["pseudo_references"])

@@ -63,15 +63,21 @@ def _document(opened: Opened) -> dict[str, Any]:
         raise InputError(problem, "is the file complete?", file=opened.name, line=error.lineno) from None
     except RecursionError:
         raise InputError("the JSON is nested too deeply", "give COCO or Karpathy JSON", file=opened.name) from None
-    except ValueError as error:
-        raise InputError(f"broken JSON: {error}", "use null or a number", file=opened.name) from None
+    except _ConstantError as error:
+        raise InputError(f"broken JSON: {error} is no JSON value", "use null or a number", file=opened.name) from None
+    except ValueError:  # Python's own limit on the digits of a whole number
+        raise InputError("a number has too many digits", "write it as a text", file=opened.name) from None
     if not isinstance(document, dict):
         raise InputError("this is no JSON object", "give COCO or Karpathy JSON", file=opened.name)
     return document
 
 
+class _ConstantError(Exception):
+    """NaN or Infinity, which Python's reader would let pass."""
+
+
 def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no JSON value")
+    raise _ConstantError(name)
 
 
 def _objects(document: dict[str, Any], key: str, name: str) -> list[dict[str, Any]]:
@@ -137,7 +143,7 @@ def _karpathy(images: list[dict[str, Any]], losses: Losses, name: str) -> list[l
         _id_of(image, ("id", "cocoid", IMAGE_NUMBER), place, name)
         sentences = image.pop("sentences", None)
         if not isinstance(sentences, list) or not all(isinstance(sentence, dict) for sentence in sentences):
-            problem = 'no "annotations" in the file, and no list of "sentences" in the image'
+            problem = 'the file has no "annotations", and the image no list of "sentences"'
             raise InputError(problem, "give COCO or Karpathy JSON", file=name, line=place + 1)
         references: list[Any] = []
         for number, sentence in enumerate(sentences, 1):

@@ -20,5 +20,9 @@ def load(module: str, *, purpose: str, extra: str) -> Any:
         raise MissingExtraError(f'{purpose} needs {package}; install it with: pip install "polyref[{extra}]"') from None
 
 
+def pyarrow(module: str = "pyarrow") -> Any:
+    return load(module, purpose="Parquet", extra="parquet")
+
+
 def zstandard() -> Any:
     return load("zstandard", purpose="zstd compression", extra="zstd")

@@ -14,7 +14,7 @@ from typing import Any, Literal, get_args
 from polyref.data.columns import cells_of_header, delimiter_of, has_needed_columns
 from polyref.data.jsonl import Fields
 from polyref.data.opening import BYTE_ORDER_MARK, HEAD_BYTES, PARQUET_MAGIC, Opened
-from polyref.errors import SettingsError
+from polyref.errors import InputError, SettingsError
 
 Format = Literal["jsonl", "parquet", "coco", "karpathy", "csv", "tsv", "parallel"]
 
@@ -51,7 +51,20 @@ def format_of_content(opened: Opened, fields: Fields, *, require_source: bool = 
     head = opened.head.removeprefix(BYTE_ORDER_MARK).strip()
     if head.startswith(b"{"):
         return "coco" if _is_captions(head, opened, fields) else "jsonl"
-    return _table_format(head, opened.path, fields, require_source) or "jsonl"
+    format = _table_format(head, opened.path, fields, require_source)
+    if format is None and head and format_of_name(opened.path) is None and _is_prose(head):
+        problem = "this is neither JSON, nor Parquet, nor a table with a header"
+        cure = "name the format with --from, or for parallel text the files of references too"
+        raise InputError(problem, cure, file=opened.name)
+    return format or "jsonl"
+
+
+def _is_prose(line: bytes) -> bool:
+    """Whether a line is text that nobody can have meant to be JSON."""
+    try:
+        return line.decode("utf-8")[0] not in '[]{}":'
+    except UnicodeDecodeError:
+        return False
 
 
 def check_format(format: str | None) -> None:

@@ -28,8 +28,6 @@ def prefix_of(path: str) -> tuple[str, str]:
 
 def write_parallel(spool: Spool, shape: Shape, path: str, settings: WriteSettings, losses: Losses) -> list[str]:
     """Write the files; what comes back is their names."""
-    if path == "-":
-        raise OutputError("parallel text is several files; name one that ends in .src")
     prefix, packing = prefix_of(path)
     paths = [prefix + SOURCE + packing, *[f"{prefix}.ref{n}{packing}" for n in range(shape.most_references)]]
     for _, older in files_beside(prefix):

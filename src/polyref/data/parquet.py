@@ -21,7 +21,7 @@ from typing import Any
 
 from polyref.data.assemble import json_piece, record_line
 from polyref.data.columns import JSON
-from polyref.data.extras import load
+from polyref.data.extras import pyarrow
 from polyref.data.jsonl import Fields
 from polyref.data.lines import Line
 from polyref.data.losses import Losses
@@ -30,10 +30,6 @@ from polyref.errors import InputError
 
 BATCH_ROWS = 1024
 _BUFFER_BYTES = 1 << 20
-
-
-def pyarrow(module: str = "pyarrow") -> Any:
-    return load(module, purpose="Parquet", extra="parquet")
 
 
 def read_parquet(opened: Opened, fields: Fields, *, require_source: bool, losses: Losses) -> Iterator[Line]:

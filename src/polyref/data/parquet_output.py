@@ -14,10 +14,10 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from polyref.data.columns import JSON
+from polyref.data.extras import pyarrow
 from polyref.data.jsonl import LATTICE, PSEUDO_REFERENCES
 from polyref.data.losses import Losses
 from polyref.data.output import open_output
-from polyref.data.parquet import pyarrow
 from polyref.data.parts import Parts, Shape, Spool, is_whole
 
 GROUP_ROWS = 5000  # a row group is what a reader may have to hold at once

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import BinaryIO
 
+from polyref.data.extras import pyarrow, zstandard
 from polyref.data.formats import SUFFIXES, Format, format_of_name
 from polyref.data.jsonl import Fields, parse
 from polyref.data.lines import Line
@@ -120,6 +121,13 @@ def open_examples(path: str, fields: Fields, settings: WriteSettings, report: Wr
         raise SettingsError(f"reference columns belong to csv and tsv, not to {format}")
     if format == "parquet" and path.endswith((".gz", ".zst")):
         raise SettingsError("Parquet is compressed already; leave the last suffix out of the name")
+    # What cannot work is said before hours of work go into it.
+    if format == "parquet":
+        pyarrow()
+    if path.endswith(".zst"):
+        zstandard()
+    if format == "parallel" and path == "-":
+        raise OutputError("parallel text is several files; name one that ends in .src")
     if format == "jsonl":
         with open_output(path) as stream:
             yield stream
