@@ -66,7 +66,7 @@ def differences(example: Example, vectors: WordVectors | None, most: int) -> tup
         SACREBLEU.sentence_score(" ".join(words), references).score for words in sentences if words not in set(gold)
     ]
     expected = [score for score in nlargest(BEST, scores) if score > 0]
-    found = [sentence.bleu for sentence in ours.best(BEST, SearchSettings())]
+    found = [sentence.bleu for sentence in ours.best(BEST, SearchSettings(unseen_marks=True))]
     facts = {
         "states": (ours.states, theirs.states),
         "arcs": (len(ours.arcs), len(theirs.arcs)),

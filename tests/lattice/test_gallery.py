@@ -1,6 +1,7 @@
 """Several lattices on one page."""
 
 from html.parser import HTMLParser
+from itertools import pairwise
 
 from polyref import Lattice
 from polyref.lattice.drawing.gallery import Exhibit, as_gallery, runs_of
@@ -63,7 +64,7 @@ def test_the_runs_of_a_sentence_are_its_text_and_each_is_said_by_its_reference()
     for sentence in lattice.sentences():
         runs = runs_of(sentence)
         assert "".join(text for text, _ in runs) == sentence.text
-        assert all(one != other for (_, one), (_, other) in zip(runs, runs[1:], strict=False))
+        assert all(one != other for (_, one), (_, other) in pairwise(runs))
         position = 0
         for text, reference in runs:
             words = len(text.replace("<", " < ").replace(">", " > ").split())

@@ -136,3 +136,14 @@ def test_two_marks_meet_only_where_a_reference_has_them_together(engine):
     chosen = lattice.best(50, SearchSettings(min_bleu=0))
     everything = lattice.best(50, SearchSettings(min_bleu=0, unseen_marks=True))
     assert {s.words for s in everything} - {s.words for s in chosen} == {("a", "b", "c", ",", ".")}
+
+
+@pytest.mark.parametrize("engine", ["plain", pytest.param("compiled", marks=pytest.mark.compiled)])
+def test_no_sentence_ends_with_a_mark_that_ends_no_reference(engine):
+    # The comma is taken for the last word, behind which a sentence may end.
+    alike = WordVectors([",", "d"], np.array([[1.0, 0.0], [1.0, 0.0]]))
+    soft = AlignSettings("soft", "cosine", 0.5)
+    lattice = Lattice.from_references(["a b c, e f", "a b c d"], align=soft, encoder=alike, engine=engine)
+    chosen = lattice.best(50, SearchSettings(min_bleu=0))
+    everything = lattice.best(50, SearchSettings(min_bleu=0, unseen_marks=True))
+    assert {s.words for s in everything} - {s.words for s in chosen} == {("a", "b", "c", ",")}

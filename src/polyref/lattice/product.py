@@ -8,7 +8,7 @@ Not:  the search that uses the bounds (search.py).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from polyref.lattice.determinise import Automaton
@@ -33,10 +33,11 @@ class Product:
         return len(self.final)
 
 
-def multiply(automaton: Automaton, trie: NgramTrie, marks: Sequence[bool]) -> Product:
+def multiply(automaton: Automaton, trie: NgramTrie, marks: Sequence[bool], ends: Collection[int]) -> Product:
     """Pair each state with the contexts in which it can be reached.
 
-    `marks` says which words are punctuation. Two marks do not meet that meet in no reference: ", ." is no end.
+    `marks` says which words are punctuation, `ends` are the words that references end with. Two marks do not meet that
+    meet in no reference, and none is the end that ends no reference: neither ", ." nor "," ends a sentence.
     """
     numbers: list[dict[int, int]] = [{} for _ in range(automaton.states)]  # context -> place within the state
     numbers[0][ROOT] = 0
@@ -55,7 +56,8 @@ def multiply(automaton: Automaton, trie: NgramTrie, marks: Sequence[bool]) -> Pr
                 numbers[target].setdefault(after, len(numbers[target]))
                 rows.append((target, after, node, arc))
             first.append(len(rows))
-            final.append(bool(automaton.final[state]))
+            last = trie.word[context]
+            final.append(bool(automaton.final[state]) and (context == ROOT or not marks[last] or last in ends))
     return Product(
         first,
         target=[base[target] + numbers[target][after] for target, after, _, _ in rows],

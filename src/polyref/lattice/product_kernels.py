@@ -15,15 +15,15 @@ P_TARGET, P_DEPTH, P_ARC, P_NODES, P_COLUMNS = 0, 1, 2, 3, 3 + MAX_ORDER
 
 
 @kernel(
-    "UniTuple(int64, 2)(int32[::1], int32[:, ::1], boolean[::1], int32[:, ::1], int32[::1], boolean[::1],"
+    "UniTuple(int64, 2)(int32[::1], int32[:, ::1], boolean[::1], int32[:, ::1], int32[::1], boolean[::1], boolean[::1],"
     " int32[::1], int32[:, ::1], boolean[::1], int32[:, ::1])"
 )
-def multiply_into(first, arcs, final, trie, root, marks, out_first, out_rows, out_final, pairs):
+def multiply_into(first, arcs, final, trie, root, marks, unended, out_first, out_rows, out_final, pairs):
     """Pair each state of the automaton with the contexts in which it can be reached.
 
-    Two marks do not meet that meet in no reference. Fills the last four arrays, and returns how many states and arcs
-    there are; 0 where they do not fit. (Arrays that grow inside the loop would cost twice its time: each turn, numba
-    counts who refers to them.)
+    Two marks do not meet that meet in no reference, and none is the end that ends no reference. Fills the last four
+    arrays, and returns how many states and arcs there are; 0 where they do not fit. (Arrays that grow inside the loop
+    would cost twice its time: each turn, numba counts who refers to them.)
     """
     context, following, number = 0, 1, 2  # the columns of pairs: pairs of one state follow each other
     head = np.full(len(final), -1, np.int32)
@@ -37,15 +37,14 @@ def multiply_into(first, arcs, final, trie, root, marks, out_first, out_rows, ou
         pair = head[state]
         while pair >= 0:
             pairs[pair, number] = done
-            out_final[done] = final[state]
+            last = trie[pairs[pair, context], WORD]
+            out_final[done] = final[state] and (pairs[pair, context] == 0 or not unended[last])
             if count + first[state + 1] - first[state] > len(out_rows):
                 return 0, 0
             for arc in range(first[state], first[state + 1]):
                 node = step(trie, root, pairs[pair, context], arcs[arc, ARC_WORD])
-                if trie[node, DEPTH] == 1:
-                    last = pairs[pair, context]
-                    if last != 0 and marks[trie[node, WORD]] and marks[trie[last, WORD]]:
-                        continue
+                if trie[node, DEPTH] == 1 and pairs[pair, context] != 0 and marks[trie[node, WORD]] and marks[last]:
+                    continue
                 after = trie[node, LINK] if trie[node, DEPTH] == MAX_ORDER else node
                 target = arcs[arc, TARGET]
                 other = head[target]
@@ -79,9 +78,9 @@ def multiply_into(first, arcs, final, trie, root, marks, out_first, out_rows, ou
 
 @kernel(
     "Tuple((int32[::1], int32[:, ::1], boolean[::1]))"
-    "(int32[::1], int32[:, ::1], boolean[::1], int32[:, ::1], int32[::1], boolean[::1])"
+    "(int32[::1], int32[:, ::1], boolean[::1], int32[:, ::1], int32[::1], boolean[::1], boolean[::1])"
 )
-def multiply(first, arcs, final, trie, root, marks):
+def multiply(first, arcs, final, trie, root, marks, unended):
     """The product: where each state's arcs begin, the arcs, and which states are final."""
     room = 4
     while True:
@@ -89,7 +88,9 @@ def multiply(first, arcs, final, trie, root, marks):
         out_final = np.empty(room * len(final) + 64, np.bool_)
         pairs = np.empty((room * len(final) + 64, 3), np.int32)
         out_rows = np.empty((room * len(arcs) + 64, P_COLUMNS), np.int32)
-        states, count = multiply_into(first, arcs, final, trie, root, marks, out_first, out_rows, out_final, pairs)
+        states, count = multiply_into(
+            first, arcs, final, trie, root, marks, unended, out_first, out_rows, out_final, pairs
+        )
         if states:
             return out_first[: states + 1], out_rows[:count], out_final[:states]
         room *= 4

@@ -25,6 +25,7 @@ def best_of_sample(
     """The best of a fixed number of drawn sentences that the exact search would have admitted."""
     ranking = Ranking(task.wanted, [len(reference) for reference in references])
     trie, gold = NgramTrie(references), set(references)
+    ends = {reference[-1] for reference in references}
     hashes, marks = task.word_hashes.tolist(), task.marks.tolist()
     for _ in range(_DRAWS):
         path = draw()
@@ -33,6 +34,8 @@ def best_of_sample(
         if words in gold or matches.order < task.lowest_order:
             continue
         if task.floors is not None and matches.product() < task.floors[matches.length]:
+            continue
+        if marks[words[-1]] and words[-1] not in ends:
             continue
         if any(marks[last] and marks[word] and (last, word) not in trie for last, word in pairwise(words)):
             continue

@@ -118,7 +118,9 @@ class _Walker:
         self.reference_lengths = [len(reference) for reference in references]
         self.gold = {tuple(reference) for reference in references}
         self.trie = NgramTrie(references)
-        self.product: Product = multiply(automaton, self.trie, task.marks.tolist())
+        self.product: Product = multiply(
+            automaton, self.trie, task.marks.tolist(), {reference[-1] for reference in references}
+        )
         self.counts = [0] * len(self.trie.depth)
         self.matches = [0, 0, 0, 0]
         self.path: list[int] = []

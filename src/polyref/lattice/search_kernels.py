@@ -582,7 +582,10 @@ def search(
     went to its end.
     """
     trie, root = build_trie(words, starts, vocabulary)
-    p_first, rows, p_final = multiply(first, arcs, final, trie, root, marks)
+    unended = marks.copy()  # the marks that end no reference
+    for r in range(len(starts) - 1):
+        unended[words[starts[r + 1] - 1]] = False
+    p_first, rows, p_final = multiply(first, arcs, final, trie, root, marks, unended)
     bound_first = bound_starts(p_first, rows, p_final)
     longest = bound_first[1] - 1
     lengths = length_table(starts, longest)

@@ -19,7 +19,7 @@ class SearchSettings:
     `min_bleu` None keeps every sentence that scores above 0; 0 keeps those that score 0 as well. `node_budget` is the
     number of search nodes after which the best sentences so far are taken. Where more than `tie_limit` sentences are
     tied at the cut, they are drawn one by one rather than listed. `unseen_marks` admits sentences in which two
-    punctuation marks meet that meet in no reference (", .").
+    punctuation marks meet that meet in no reference (", ."), or that end with one that ends no reference (",").
     """
 
     seed: int = 0
