@@ -156,6 +156,9 @@ def test_lattice_reads_the_other_formats(run, captions_file, tmp_path: Path):
 def test_expand_says_what_its_output_cannot_hold(run, captions_file, tmp_path: Path):
     done = run("expand", captions_file, "-o", tmp_path / "out.src", "-k", 4)
     assert "out.src: not kept: ids (3)" in done.err
+    machine = run("expand", captions_file, "-o", tmp_path / "out.src", "-k", 4, "--json")
+    assert machine.err == ""
+    assert json.loads(machine.out)["not_kept"]["ids"] == 3
     assert "pseudo-references (3)" in done.err
     assert (tmp_path / "out.ref2").exists()
 

@@ -22,6 +22,8 @@ SUMMARY = {
     "sentences_largest",
     "mean_bleu_kept",
     "seconds",
+    "not_read",
+    "not_kept",
 }
 CAT_RECORD = json.dumps({"id": "cat", "source": 1, "references": CAT}).encode()
 

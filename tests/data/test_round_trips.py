@@ -28,7 +28,7 @@ COLUMNS = {
     "CSV columns": ("out.csv", {"reference_columns": True}),
     "TSV columns": ("out.tsv", {"reference_columns": True}),
 }
-few = settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+few = settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 
 
 @pytest.fixture(autouse=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Annotated, Any
 
 import typer
@@ -48,19 +48,18 @@ def convert(
     check_not_input(output, settings, Input.of(files, input_format, max_line_bytes))
     not_read = Losses()
     examples = read(files, fields, format=input_format, limit=limit, max_line_bytes=max_line_bytes, losses=not_read)
-    report = write_unique(examples, output, fields, settings)
+    report = replace(write_unique(examples, output, fields, settings), not_read=not_read)
     # The summary goes where the examples do not.
     stream = sys.stderr if o.is_standard_output(output) else sys.stdout
-    stream.write(_for_a_machine(report, not_read) if as_json else _for_a_person(report))
+    stream.write(_for_a_machine(report) if as_json else _for_a_person(report))
     if not as_json:
-        o.say_losses(files[0], "not read", not_read)
+        o.say_losses(files[0], "not read", report.not_read)
         o.say_losses(output, "not kept", report.not_kept)
 
 
-def _for_a_machine(report: WriteReport, not_read: Losses) -> str:
+def _for_a_machine(report: WriteReport) -> str:
     summary: dict[str, Any] = asdict(report)
-    summary["not_kept"] = report.not_kept.counts
-    summary["not_read"] = not_read.counts
+    summary |= {"not_read": report.not_read.counts, "not_kept": report.not_kept.counts}
     return json.dumps(summary, ensure_ascii=False) + "\n"
 
 

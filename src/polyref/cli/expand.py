@@ -91,8 +91,11 @@ def expand(
     summary = tally.summary()
     # The summary goes where the examples do not.
     stream = sys.stderr if to_standard_output else sys.stdout
-    stream.write(json.dumps(summary) + "\n" if as_json else _for_a_person(summary))
-    o.say_losses(output, "not kept", report.not_kept)
+    losses = {"not_read": report.not_read.counts, "not_kept": report.not_kept.counts}
+    stream.write(json.dumps({**summary, **losses}) + "\n" if as_json else _for_a_person(summary))
+    if not as_json:
+        o.say_losses(files[0], "not read", report.not_read)
+        o.say_losses(output, "not kept", report.not_kept)
 
 
 @contextmanager

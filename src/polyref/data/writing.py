@@ -33,13 +33,17 @@ from polyref.example import Example, Reference
 
 @dataclass(slots=True)
 class WriteReport:
-    """What was written: which files, how much, and what they could not hold."""
+    """What was written: which files, how much, and what they could not hold.
+
+    `not_read` is what the input had that no record holds, where a run both reads and writes.
+    """
 
     examples: int = 0
     references: int = 0
     pseudo_references: int = 0
     files: list[str] = field(default_factory=list)
     not_kept: Losses = field(default_factory=Losses)
+    not_read: Losses = field(default_factory=Losses)
 
 
 def write(

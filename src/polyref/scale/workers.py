@@ -100,7 +100,7 @@ def expand_file(
 ) -> Tally:
     """Expand a file. `before_compiling` is called where the kernels must be compiled, which takes a while.
 
-    `report` is told what the format of the output cannot hold.
+    `report` is told what the formats of input and output could not hold.
     """
     input = job.source_file()
     # A name that does not tell the format is JSON Lines.
@@ -109,8 +109,9 @@ def expand_file(
     tally = Tally()
     encoder = open_encoder(job.encoder) if job.encoder is not None else None
     seen = input.seen_ids(job.fields)
-    with open_examples(job.output, job.fields, settings, report or WriteReport()) as stream:
-        for done, position in _results(job, encoder, before_compiling):
+    report = WriteReport() if report is None else report
+    with open_examples(job.output, job.fields, settings, report) as stream:
+        for done, position in _results(job, encoder, before_compiling, report):
             if seen is not None:
                 for id, line in done.ids:
                     seen.add(id, line)
@@ -122,9 +123,11 @@ def expand_file(
     return tally
 
 
-def _results(job: Job, encoder: Encoder | None, before_compiling: Callable[[], None]) -> Iterator[tuple[_Done, int]]:
+def _results(
+    job: Job, encoder: Encoder | None, before_compiling: Callable[[], None], report: WriteReport
+) -> Iterator[tuple[_Done, int]]:
     """The chunks' results in order, with the position in the file behind each."""
-    chunks = _chunks(job)
+    chunks = _chunks(job, report)
     engine = engine_named(job.engine, before_compiling)
     if job.workers == 1:
         for chunk in chunks:
@@ -191,8 +194,8 @@ def _one_thread_each() -> Iterator[None]:
                 os.environ[name] = value
 
 
-def _chunks(job: Job) -> Iterator[list[Line]]:
-    lines = job.source_file().records(job.fields)
+def _chunks(job: Job, report: WriteReport) -> Iterator[list[Line]]:
+    lines = job.source_file().records(job.fields, losses=report.not_read)
     while chunk := list(islice(lines, CHUNK)):
         yield chunk
 
