@@ -31,26 +31,57 @@ def widen(halves):
     return bits.view(np.float64) * 2.0**1008
 
 
+@kernel("UniTuple(int32[::1], 2)(int32[::1], uint16[:, ::1])")
+def distinct_vectors(words, halves):
+    """For each word the number of its vector, and for each such number a word that has it.
+
+    A word that occurs again has the same vector again where they come from a table; then it is worked with once.
+    """
+    number = np.empty(len(words), np.int32)
+    bearer = np.empty(len(words), np.int32)
+    last = np.full(words.max() + 1, -1, np.int32)  # the number of the vector that each word had when it was last seen
+    count = 0
+    for v in range(len(words)):
+        same = last[words[v]]
+        if same >= 0:
+            for k in range(halves.shape[1]):
+                if halves[bearer[same], k] != halves[v, k]:
+                    same = np.int32(-1)
+                    break
+        if same < 0:
+            same = np.int32(count)
+            bearer[count] = v
+            count += 1
+        last[words[v]] = same
+        number[v] = same
+    return number, bearer[:count]
+
+
 @kernel("int32[:, ::1](int32[::1], int64[::1], uint16[:, ::1], boolean[::1], float64)")
 def soft_similarity(words, starts, halves, known, baseline):
     """The similarity of each two words of different references, the earlier one's words as rows; the rest is 0.
 
     The vectors come as the bits of float16 numbers, none of which is infinite.
     """
-    vectors = widen(halves)
-    count = len(words)
-    scaled = np.zeros((count, count), np.int32)
-    squares = np.empty(count)
-    for u in range(count):
+    number, bearer = distinct_vectors(words, halves)
+    vectors = widen(halves[bearer])
+    squares = np.empty(len(bearer))
+    for u in range(len(bearer)):
         squares[u] = dot(vectors, u, u)
     scale = UNIT / (1.0 - baseline)
+    alike = np.empty((len(bearer), len(bearer)), np.int32)
+    for u in range(len(bearer)):
+        for v in range(u, len(bearer)):
+            length = np.sqrt(squares[u] * squares[v])
+            cosine = dot(vectors, u, v) / length if length > 0 else 0.0
+            alike[u, v] = alike[v, u] = np.rint((cosine - baseline) * scale)
+    count = len(words)
+    scaled = np.zeros((count, count), np.int32)
     for r in range(len(starts) - 2):
         for u in range(starts[r], starts[r + 1]):
             for v in range(starts[r + 1], count):
                 if known[u] and known[v]:
-                    length = np.sqrt(squares[u] * squares[v])
-                    cosine = dot(vectors, u, v) / length if length > 0 else 0.0
-                    scaled[u, v] = np.rint((cosine - baseline) * scale)
+                    scaled[u, v] = alike[number[u], number[v]]
                 else:
                     scaled[u, v] = UNIT if words[u] == words[v] else 0
     return scaled

@@ -13,6 +13,7 @@ are, need none of this.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import cached_property
 from itertools import chain, pairwise
@@ -23,6 +24,7 @@ from polyref.text.casing import Casing, opening_places
 from polyref.text.marks import CLOSING, OPENING, TRANSPARENT, is_mark, is_ordinary, needs_no_space, parts_words
 
 _LAST_MARKS = ".!?"
+_OPENER = re.compile(r"(?<=[.!?] )\S+")
 _NONE = -1  # stands before the first arc of a sentence, and behind the last one
 
 
@@ -41,31 +43,42 @@ class Writer:
         self._origin = origin
         self._settings = settings
         self._plain = all(tokens.plain for tokens in references)
-        self._pieces = _Pieces(self)
+        self._known: dict[tuple[int, int], tuple[str, bool]] = {}
 
     def texts(self, path: Sequence[int]) -> list[str]:
         """Sentences as texts: their arcs, -1 behind each."""
         # No word holds a line's end, so all sentences are written in one go.
-        if self._plain:
-            together = "".join(map(self._plain_pieces.__getitem__, path))
-            texts = together.split("\n")[:-1]
-            # In plain references, these marks end a sentence: where all still do, no word needs care.
-            if sum(map(together.count, _LAST_MARKS)) == sum([text[-1] in _LAST_MARKS for text in texts]):
-                return texts
-        return "".join(self._written(path)).split("\n")[:-1]
+        if not self._plain:
+            return "".join(self._written(path)).split("\n")[:-1]
+        together = "".join(map(self._plain_pieces.__getitem__, path))
+        texts = together.split("\n")[:-1]
+        # In plain references, these marks end a sentence. Where one no longer does, another sentence opens behind it.
+        if sum(map(together.count, _LAST_MARKS)) != sum([text[-1] in _LAST_MARKS for text in texts]):
+            for number, text in enumerate(texts):
+                if ". " in text or "! " in text or "? " in text:
+                    texts[number] = _OPENER.sub(self._opener, text)
+        return texts
+
+    def _opener(self, found: re.Match[str]) -> str:
+        word = found.group()
+        return self._casing.fit(word.casefold(), word, opening=True) if self._settings.fold_case else word
 
     def write(self, arcs: Sequence[int]) -> tuple[str, tuple[str, ...]]:
         """One sentence: its text, and its words as they stand in it."""
+        if self._plain:
+            (text,) = self.texts([*arcs, _NONE])
+            return text, tokenize(text, self._settings).surfaces
         pieces = self._written([*arcs, _NONE])[:-1]
         return "".join(pieces), tuple([piece.lstrip() for piece in pieces])
 
     def _written(self, path: Sequence[int]) -> list[str]:
         """Every word with the space before it, and a line's end behind each sentence."""
-        pieces = list(map(self._pieces.__getitem__, zip([_NONE, *path], path, strict=False)))
+        known = _Pieces(self)
+        pieces = list(map(known.__getitem__, zip([_NONE, *path], path, strict=False)))
         if self._quotes:
             self._behind_quotes(pieces, path)
-        if self._pieces.doubtful:
-            self._set_apart(pieces, path)
+        if known.doubtful:
+            self._set_apart(pieces, path, known.doubtful)
         return pieces
 
     def _behind_quotes(self, pieces: list[str], path: Sequence[int]) -> None:
@@ -80,13 +93,13 @@ class Writer:
             opening = last == _NONE or self._origin[last] + 1 in self._openings
             pieces[at + 1] = self.piece(self._origin[path[at]], self._origin[path[at + 1]], opening)[0]
 
-    def _set_apart(self, pieces: list[str], path: Sequence[int]) -> None:
+    def _set_apart(self, pieces: list[str], path: Sequence[int], doubtful: set[tuple[int, int]]) -> None:
         """Where gluing would make other words of a sentence, as of two full stops, space out all of it."""
         start = 0
         while start < len(path):
             end = path.index(_NONE, start)
             arcs = path[start:end]
-            if not self._pieces.doubtful.isdisjoint(pairwise(arcs)):
+            if not doubtful.isdisjoint(pairwise(arcs)):
                 words = tuple([self.words[self._origin[arc]] for arc in arcs])
                 if tokenize("".join(pieces[start:end]), self._settings).words != words:
                     pieces[start + 1 : end] = [" " + piece.lstrip() for piece in pieces[start + 1 : end]]
@@ -113,6 +126,12 @@ class Writer:
 
     def arc_piece(self, before: int, arc: int) -> tuple[str, bool]:
         """What is written for an arc behind another one, and whether it is certainly cut off from it again."""
+        found = self._known.get((before, arc))
+        if found is None:
+            found = self._known[before, arc] = self._arc_piece(before, arc)
+        return found
+
+    def _arc_piece(self, before: int, arc: int) -> tuple[str, bool]:
         if arc == _NONE:
             return "\n", True
         place = self._origin[arc]
@@ -253,7 +272,8 @@ class Writer:
 class _Pieces(dict[tuple[int, int], str]):
     """What is written for an arc behind another one; made when it is first asked for.
 
-    A dictionary, because it is asked for every word of every sentence: `map` does that without a line of Python.
+    A dictionary, because it is asked for every word of every sentence: `map` does that without a line of Python. It
+    does not outlive the writing, so that writer and dictionary do not keep each other alive.
     """
 
     def __init__(self, writer: Writer):

@@ -45,7 +45,11 @@ class Casing:
         calm = [tokens for tokens in references if not _shouts(tokens)]
         self._some_shout = 0 < len(calm) < len(references)
         self._heard = calm or references
-        self._dotless = any("ı" in surface or "İ" in surface for tokens in self._heard for surface in tokens.surfaces)
+
+    @cached_property
+    def _dotless(self) -> bool:
+        """Whether this is Turkish or its kin, where the capital of i is another letter."""
+        return any("ı" in surface or "İ" in surface for tokens in self._heard for surface in tokens.surfaces)
 
     @cached_property
     def _capitalises(self) -> bool:
@@ -91,7 +95,7 @@ class Casing:
 
     def _capital(self, surface: str) -> str:
         # "iPhone" and "eBay" keep their form.
-        if not self._capitalises or surface != surface.lower() or (self._dotless and surface[0] == "i"):
+        if not self._capitalises or surface != surface.lower() or (surface[0] == "i" and self._dotless):
             return surface
         capital = surface[0].upper()
         return capital + surface[1:] if len(capital) == 1 else surface
