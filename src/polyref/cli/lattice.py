@@ -66,6 +66,7 @@ def lattice(
     seed: o.SeedOption = 0,
     node_budget: o.NodeBudget = NODE_BUDGET,
     engine: o.EngineOption = "auto",
+    input_format: o.FromOption = None,
     id_field: o.IdField = "id",
     source_field: o.SourceField = "source",
     references_field: o.ReferencesField = "references",
@@ -83,7 +84,7 @@ def lattice(
         from polyref.lattice.drawing.save import check_suffix
 
         check_suffix(output, steps=steps)  # before anything is read
-    lattices = Lattices(file, id, fields, max_line_bytes, settings, text, encoder, engine)
+    lattices = Lattices(file, id, fields, max_line_bytes, settings, text, encoder, engine, input_format)
     for example, merged, path in with_files(lattices, output):
         report = show.report(example, merged)
         if path is not None:

@@ -11,7 +11,7 @@ from itertools import islice
 
 from polyref.align import AlignSettings
 from polyref.cli import options as o
-from polyref.data import Fields, read
+from polyref.data import Fields, Format, read
 from polyref.data.lines import display_name
 from polyref.encode import open_encoder
 from polyref.errors import InputError, SettingsError
@@ -32,10 +32,13 @@ class Lattices:
     text: TextSettings
     encoder: str | None
     engine: EngineName
+    format: Format | None = None
 
     def __iter__(self) -> Iterator[tuple[Example, Lattice]]:
         encoder = open_encoder(self.encoder) if self.encoder is not None else None
-        examples = read(self.file, self.fields, require_source=False, max_line_bytes=self.max_line_bytes)
+        examples = read(
+            self.file, self.fields, require_source=False, max_line_bytes=self.max_line_bytes, format=self.format
+        )
         engine = engine_named(self.engine, o.say_compiling)
         found = False
         for example in examples:

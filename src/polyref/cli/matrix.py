@@ -39,6 +39,7 @@ def matrix(
     tokenizer: o.TokenizerOption = "words",
     keep_case: o.KeepCase = False,
     engine: o.EngineOption = "auto",
+    input_format: o.FromOption = None,
     id_field: o.IdField = "id",
     source_field: o.SourceField = "source",
     references_field: o.ReferencesField = "references",
@@ -57,7 +58,7 @@ def matrix(
     if output is not None:
         suffix_of(output, SUFFIXES)  # before anything is read
     left, right = (_number(name) for name in pair)
-    lattices = Lattices(file, id, fields, max_line_bytes, settings, text, encoder, engine)
+    lattices = Lattices(file, id, fields, max_line_bytes, settings, text, encoder, engine, input_format)
     for example, merged, path in with_files(lattices, output):
         comparison = compare(merged, left, right)
         if path is not None:
