@@ -22,3 +22,9 @@ def test_a_page_that_cannot_be_written_is_one_clear_line(run, tmp_path):
     assert done.code == 2
     assert "cannot be written" in done.err
     assert "Traceback" not in done.err
+
+
+def test_a_page_is_html(run, tmp_path):
+    done = run("demo", "--examples", 0, "-o", tmp_path / "demo.svg")
+    assert done.code == 2
+    assert "end the name in .html" in done.err

@@ -219,3 +219,25 @@ def test_two_workers_in_a_process_of_their_own_write_the_same(run, run_apart, tm
     done = run_apart("expand", path, "--engine", "compiled", "--workers", 2, "-o", tmp_path / "out.jsonl")
     assert done.code == 0
     assert (tmp_path / "out.jsonl").read_bytes() == alone
+
+
+def test_parallel_text_gets_pseudo_references_among_the_references(run, tmp_path):
+    given = tmp_path / "given.jsonl"
+    given.write_text(
+        '{"source": "s", "references": ["a cat sleeps on the mat", "the cat is asleep on a mat"]}\n', encoding="utf-8"
+    )
+    done = run("expand", given, "-o", tmp_path / "out.src", "-k", 4)
+    assert done.code == 0
+    written = [(tmp_path / f"out.ref{n}").read_text("utf-8").strip() for n in range(4)]
+    assert written[:2] == ["a cat sleeps on the mat", "the cat is asleep on a mat"]
+    assert len(set(written)) == 4
+    assert not (tmp_path / "out.ref4").exists()
+
+
+def test_sources_without_references_beside_them_are_told_so(run, tmp_path):
+    lone = tmp_path / "lone.src"
+    lone.write_text("hello there\n", encoding="utf-8")
+    done = run("expand", lone, "-o", tmp_path / "out.jsonl")
+    assert done.code == 2
+    assert "there are no files of references" in done.err
+    assert not (tmp_path / "out.jsonl").exists()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
+from polyref.errors import SettingsError
 from polyref.lattice import Lattice, Sentence
 from polyref.text import TextSettings
 
@@ -34,7 +35,9 @@ class _Shown(NamedTuple):
 
 
 def demo(
-    examples: Annotated[int, typer.Option("--examples", metavar="N", help="Examples shown on the terminal.")] = 8,
+    examples: Annotated[
+        int, typer.Option("--examples", metavar="N", min=0, help="Examples shown on the terminal.")
+    ] = 8,
     best: Annotated[int, typer.Option("--best", metavar="N", min=1, help="Pseudo-references shown an example.")] = 3,
     page: Annotated[
         str | None, typer.Option("-o", "--output", metavar="FILE", help="Write a page with all lattices drawn (html).")
@@ -45,6 +48,8 @@ def demo(
 
     from polyref.data.sample import sample
 
+    if page is not None and not page.endswith((".html", ".htm")):
+        raise SettingsError(f"{page}: the page is HTML; end the name in .html")
     shown = [_look_at(example, best) for example in sample()]
     console = Console(highlight=False, soft_wrap=True)
     for one in _most_interesting(shown, examples):

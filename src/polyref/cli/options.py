@@ -71,7 +71,11 @@ MergeOrderOption = Annotated[
     MergeOrder, typer.Option("--merge-order", help="tree: join all references. paper: the paper read literally.")
 ]
 TokenizerOption = Annotated[
-    Tokenizer, typer.Option("--tokenizer", help="words: punctuation apart. whitespace: cut at spaces only.")
+    Tokenizer,
+    typer.Option(
+        "--tokenizer",
+        help="words: punctuation apart. characters: Chinese, Japanese, Thai by the character. whitespace.",
+    ),
 ]
 KeepCase = Annotated[bool, typer.Option("--keep-case", help="Tell capitals from small letters.")]
 PresetOption = Annotated[

@@ -52,6 +52,9 @@ def format_of_content(opened: Opened, fields: Fields, *, require_source: bool = 
     if head.startswith(b"{"):
         return "coco" if _is_captions(head, opened, fields) else "jsonl"
     format = _table_format(head, opened.path, fields, require_source)
+    if format is None and head and format_of_name(opened.path) == "parallel":
+        cure = "name them behind it, or call them .ref0, .ref1 and so on beside the .src"
+        raise InputError("there are no files of references", cure, file=opened.name)
     if format is None and head and format_of_name(opened.path) is None and _is_prose(head):
         problem = "this is neither JSON, nor Parquet, nor a table with a header"
         cure = "name the format with --from, or for parallel text the files of references too"

@@ -74,7 +74,7 @@ def write_unique(examples: Iterable[Example], path: str, fields: Fields, setting
     with open_examples(path, fields, settings, report) as stream:
         for number, example in enumerate(examples, 1):
             if settings.pseudo_as_references:
-                example = _with_pseudo_as_references(example)
+                example = with_pseudo_as_references(example)
             report.examples += 1
             report.references += len(example.references)
             report.pseudo_references += len(example.pseudo_references)
@@ -84,7 +84,8 @@ def write_unique(examples: Iterable[Example], path: str, fields: Fields, setting
     return report
 
 
-def _with_pseudo_as_references(example: Example) -> Example:
+def with_pseudo_as_references(example: Example) -> Example:
+    """The same with pseudo-references among the references, which nothing tells apart from then on."""
     more = tuple([Reference(pseudo.text) for pseudo in example.pseudo_references])
     return replace(example, references=example.references + more, pseudo_references=(), lattice=None)
 

@@ -34,7 +34,7 @@ from polyref.data import (
 )
 from polyref.data.formats import format_of_name
 from polyref.data.opening import display_name
-from polyref.data.writing import check_not_input
+from polyref.data.writing import check_not_input, with_pseudo_as_references
 from polyref.encode import Encoder, open_encoder
 from polyref.errors import InputError, PolyrefError, SettingsError
 from polyref.expand import CHUNK, ExpandSettings, expand_chunk
@@ -68,6 +68,11 @@ class Job:
     def path(self) -> str:
         """The file that messages name."""
         return self.input if isinstance(self.input, str) else self.input[0]
+
+    @property
+    def written_format(self) -> Format:
+        # A name that does not tell the format is JSON Lines.
+        return self.output_format or format_of_name(self.output) or "jsonl"
 
     def source_file(self) -> Input:
         """What is read."""
@@ -103,8 +108,7 @@ def expand_file(
     `report` is told what the formats of input and output could not hold.
     """
     input = job.source_file()
-    # A name that does not tell the format is JSON Lines.
-    settings = WriteSettings(job.output_format or format_of_name(job.output) or "jsonl")
+    settings = WriteSettings(job.written_format)
     check_not_input(job.output, settings, input)
     tally = Tally()
     encoder = open_encoder(job.encoder) if job.encoder is not None else None
@@ -218,6 +222,9 @@ def _process(chunk: list[Line], job: Job, encoder: Encoder | None, engine: Engin
             error.file = display_name(job.path)
         raise
     started = perf_counter()
+    if job.written_format == "parallel":
+        # It knows but one kind of reference, and whoever expands to it wants to train on all of them.
+        expanded = list(map(with_pseudo_as_references, expanded))
     content = "".join([render(example, job.fields) + "\n" for example in expanded]).encode()
     tally.spend("write", started)
     ids = [(example.id, line.number) for example, line in zip(examples, chunk, strict=True)]

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from polyref.lattice.lattice import Lattice
 
 _STYLE = """
-main { max-width: 78rem; margin: 0 auto; }
+main { max-width: 108rem; margin: 0 auto; }
 header p { max-width: 46rem; color: var(--ink); margin: .6rem 0; }
 section { border-top: 1px solid var(--rule); margin-top: 2.4rem; padding-top: 1.4rem; }
 section h2 { margin: 0; font-size: 1.15rem; }
