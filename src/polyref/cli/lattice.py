@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from polyref.cli import options as o
-from polyref.cli.lattices import Lattices, with_files
+from polyref.cli.lattices import Lattices, about, with_files
 from polyref.data import MAX_LINE_BYTES, Fields
 from polyref.data.jsonl import decimal_text
 from polyref.data.lines import read_lines
@@ -88,8 +88,9 @@ def lattice(
     for example, merged, path in with_files(lattices, output):
         report = show.report(example, merged)
         if path is not None:
-            marked = _highlighted(merged, highlight, search)
-            merged.save(path, highlight=marked, theme=theme, title=title, steps=steps)
+            with about(file, example):
+                marked = _highlighted(merged, highlight, search)
+                merged.save(path, highlight=marked, theme=theme, title=title, steps=steps)
         sys.stdout.write(json.dumps(report, ensure_ascii=False) + "\n" if as_json else _for_a_person(report, example))
 
 

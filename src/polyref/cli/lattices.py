@@ -6,6 +6,7 @@ In:   a file and how to align. Out: examples with their lattices; the files to d
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 
@@ -57,6 +58,15 @@ class Lattices:
             raise InputError(
                 f'there is no example with the id "{self.id}"', "check the id", file=display_name(self.file)
             )
+
+
+@contextmanager
+def about(file: str, example: Example) -> Iterator[None]:
+    """Say which example a setting does not fit."""
+    try:
+        yield
+    except SettingsError as error:
+        raise SettingsError(f'{display_name(file)}: example "{example.id}": {error}') from None
 
 
 def with_files(

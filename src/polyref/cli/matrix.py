@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from polyref.cli import options as o
-from polyref.cli.lattices import Lattices, with_files
+from polyref.cli.lattices import Lattices, about, with_files
 from polyref.data import MAX_LINE_BYTES, Fields
 from polyref.errors import SettingsError
 from polyref.text import TextSettings
@@ -60,7 +60,8 @@ def matrix(
     left, right = (_number(name) for name in pair)
     lattices = Lattices(file, id, fields, max_line_bytes, settings, text, encoder, engine, input_format)
     for example, merged, path in with_files(lattices, output):
-        comparison = compare(merged, left, right)
+        with about(file, example):
+            comparison = compare(merged, left, right)
         if path is not None:
             save_matrix(comparison, path, theme, title)
         else:

@@ -59,6 +59,8 @@ def format_of_content(opened: Opened, fields: Fields, *, require_source: bool = 
         problem = "this is neither JSON, nor Parquet, nor a table with a header"
         cure = "name the format with --from, or for parallel text the files of references too"
         raise InputError(problem, cure, file=opened.name)
+    if not head and format_of_name(opened.path) in ("csv", "tsv"):
+        return format_of_name(opened.path) or "csv"  # whose reader says what an empty one lacks
     return format or "jsonl"
 
 
