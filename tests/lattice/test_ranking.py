@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from polyref.lattice.ranking import Candidate, Ranking, least_product
-from polyref.lattice.search import floors_for
+from polyref.lattice.task import floors_for
 from polyref.score import BleuScale
 from polyref.score.sentence_bleu import totals_product
 

@@ -21,7 +21,8 @@ from polyref.align.merge_order import Merge, MergeOrder, plan_merges
 from polyref.align.similarity import Matrix, hard_similarity, soft_similarity
 from polyref.lattice.build import States, build
 from polyref.lattice.determinise import MAX_STATES, Automaton, determinise, lattice_arcs, suffix_counts
-from polyref.lattice.search import LIST_LIMIT, MAX_BOUNDS, Found, Task, search
+from polyref.lattice.search import LIST_LIMIT, MAX_BOUNDS, search
+from polyref.lattice.task import Found, Task
 
 Vectors = npt.NDArray[np.float16]
 EngineName = Literal["auto", "plain", "compiled"]

@@ -22,8 +22,8 @@ from polyref.lattice.engine import AutoEngine, Compressed, Engine, EngineName
 from polyref.lattice.hashing import word_hashes
 from polyref.lattice.numbering import Numbering
 from polyref.lattice.parts import Aligned, Arc, Sentence
-from polyref.lattice.search import Found, Task, floors_for
 from polyref.lattice.settings import SearchSettings
+from polyref.lattice.task import Found, Task, floors_for
 from polyref.lattice.writing import Writer
 from polyref.score import MAX_ORDER, BleuScale, Matches, NgramTrie
 from polyref.text import TextSettings, Tokens, tokenize

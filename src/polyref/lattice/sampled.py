@@ -13,7 +13,7 @@ from itertools import pairwise
 from polyref.lattice.determinise import Automaton
 from polyref.lattice.hashing import sentence_hash
 from polyref.lattice.ranking import Candidate, Ranking
-from polyref.lattice.search import Found, Task
+from polyref.lattice.task import Found, Task
 from polyref.score import Matches, NgramTrie
 
 _DRAWS = 1000

@@ -91,7 +91,7 @@ class Writer:
                 start -= 1
             last = path[start - 1] if start else _NONE
             opening = last == _NONE or self._origin[last] + 1 in self._openings
-            pieces[at + 1] = self.piece(self._origin[path[at]], self._origin[path[at + 1]], opening)[0]
+            pieces[at + 1] = self._piece(self._origin[path[at]], self._origin[path[at + 1]], opening)[0]
 
     def _set_apart(self, pieces: list[str], path: Sequence[int], doubtful: set[tuple[int, int]]) -> None:
         """Where gluing would make other words of a sentence, as of two full stops, space out all of it."""
@@ -100,7 +100,7 @@ class Writer:
             end = path.index(_NONE, start)
             arcs = path[start:end]
             if not doubtful.isdisjoint(pairwise(arcs)):
-                words = tuple([self.words[self._origin[arc]] for arc in arcs])
+                words = tuple([self._words[self._origin[arc]] for arc in arcs])
                 if tokenize("".join(pieces[start:end]), self._settings).words != words:
                     pieces[start + 1 : end] = [" " + piece.lstrip() for piece in pieces[start + 1 : end]]
             start = end + 1
@@ -136,16 +136,21 @@ class Writer:
             return "\n", True
         place = self._origin[arc]
         if before == _NONE:
-            return self.piece(_NONE, place, opening=True)
+            return self._piece(_NONE, place, opening=True)
         last_place = self._origin[before]
-        word, surface = self.words[place], self._surfaces[place]
-        if self._spaces[place] == " " and surface == word and is_ordinary(word) and is_ordinary(self.words[last_place]):
+        word, surface = self._words[place], self._surfaces[place]
+        if (
+            self._spaces[place] == " "
+            and surface == word
+            and is_ordinary(word)
+            and is_ordinary(self._words[last_place])
+        ):
             return " " + surface, True
-        return self.piece(last_place, place, opening=last_place + 1 in self._openings)
+        return self._piece(last_place, place, opening=last_place + 1 in self._openings)
 
-    def piece(self, before: int, place: int, opening: bool) -> tuple[str, bool]:
+    def _piece(self, before: int, place: int, opening: bool) -> tuple[str, bool]:
         """The same for words that are not ordinary ones, given by their places."""
-        word = self.words[place]
+        word = self._words[place]
         same = self._places_on[self._arcs[place]]
         together = [other for other in same if self._stands_behind(other, before)]
         fitting = [other for other in together or same if (other in self._openings) == opening]
@@ -158,11 +163,11 @@ class Writer:
             space = _most_frequent([self._spaces[other] for other in together])
         else:
             space = self._space(before, place)
-        return space + surface, bool(space) or self._is_sure(self.words[before], word)
+        return space + surface, bool(space) or self._is_sure(self._words[before], word)
 
     def _space(self, before: int, place: int) -> str:
         """The space between two words that come from different references."""
-        words, firsts = self.words, self._firsts
+        words, firsts = self._words, self._firsts
         word, last = words[place], words[before]
         seen = [
             self._spaces[other]
@@ -208,7 +213,7 @@ class Writer:
         before = [_NONE, *after[:-1]]
         for place in self._firsts:
             before[place] = _NONE
-        return list(zip(before, after, self.words, strict=True))
+        return list(zip(before, after, self._words, strict=True))
 
     @cached_property
     def _places_on(self) -> dict[tuple[int, int, str], list[int]]:
@@ -218,7 +223,7 @@ class Writer:
         return places
 
     @cached_property
-    def words(self) -> list[str]:
+    def _words(self) -> list[str]:
         return list(chain.from_iterable([tokens.words for tokens in self._references]))
 
     @cached_property
@@ -249,9 +254,9 @@ class Writer:
     @cached_property
     def _quotes(self) -> frozenset[int]:
         """The arcs of quotes and their like."""
-        if TRANSPARENT.isdisjoint(self.words):
+        if TRANSPARENT.isdisjoint(self._words):
             return frozenset()
-        return frozenset(arc for arc, place in enumerate(self._origin) if self.words[place] in TRANSPARENT)
+        return frozenset(arc for arc, place in enumerate(self._origin) if self._words[place] in TRANSPARENT)
 
     @cached_property
     def _casing(self) -> Casing:
@@ -261,8 +266,8 @@ class Writer:
     def _unspaced_gap(self) -> str:
         """What stands between words of scripts that need no spaces: nothing, unless the references mostly have one."""
         glued = spaced = 0
-        for place in range(1, len(self.words)):
-            last, word = self.words[place - 1], self.words[place]
+        for place in range(1, len(self._words)):
+            last, word = self._words[place - 1], self._words[place]
             if needs_no_space(last[-1]) and needs_no_space(word[0]) and place not in self._firsts:
                 spaced += bool(self._spaces[place])
                 glued += not self._spaces[place]

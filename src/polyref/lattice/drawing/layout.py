@@ -8,7 +8,7 @@ Not:  colours and file formats (svg.py, tikz.py), what is written around the map
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -67,6 +67,15 @@ class Stretch:
     y1: float
     x2: float
     y2: float
+
+
+def strokes(stretches: Iterable[Stretch]) -> Iterator[tuple[bool, Stretch]]:
+    """Each stretch that has a length, and whether a stroke begins with it: it does not go on from the one before."""
+    at: tuple[int, float, float] | None = None
+    for stretch in stretches:
+        if stretch.x1 != stretch.x2:
+            yield at != (stretch.reference, stretch.x1, stretch.y1), stretch
+            at = (stretch.reference, stretch.x2, stretch.y2)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from polyref.lattice.drawing.measure import text_width
 from polyref.lattice.drawing.page import picture_page
 from polyref.lattice.drawing.png import as_png
 from polyref.lattice.drawing.save import check_theme, suffix_of, write
-from polyref.lattice.drawing.svg import FONTS, fixed, visible
+from polyref.lattice.drawing.svg import FONTS, dark_style, fixed, visible
 
 if TYPE_CHECKING:
     from polyref.lattice.comparison import Comparison
@@ -175,4 +175,4 @@ def _dark_rules() -> str:
         rules[f".on{number}"] = f"fill:{DARK.on_line(number)}"
     for shade in range(_SHADES + 1):
         rules[f".shade{shade}"] = f"fill:{shade_colour(shade, DARK)}"
-    return "".join(f".polyref-auto {name}{{{rule}}}" for name, rule in rules.items())
+    return dark_style(rules)

@@ -7,13 +7,13 @@ Not:  where things are (layout.py, figure.py), files (save.py).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from xml.sax.saxutils import escape, quoteattr
 
 from polyref.lattice.drawing.colours import DARK, LIGHT, THEMES, Theme, ThemeName, letter
 from polyref.lattice.drawing.figure import Figure, Panel, Text
-from polyref.lattice.drawing.layout import BADGE, FONT, Badge, Station, Stretch
+from polyref.lattice.drawing.layout import BADGE, FONT, Badge, Station, Stretch, strokes
 from polyref.lattice.drawing.measure import is_certain, text_width
 
 FONTS = "system-ui, 'Helvetica Neue', Helvetica, Arial, 'Liberation Sans', 'Noto Sans', 'DejaVu Sans', sans-serif"
@@ -73,6 +73,11 @@ def _dark_rules() -> str:
         rules[f".line{number}"] = f"stroke:{DARK.line(number)}"
         rules[f".dot{number}"] = f"fill:{DARK.line(number)}"
         rules[f".on{number}"] = f"fill:{DARK.on_line(number)}"
+    return dark_style(rules)
+
+
+def dark_style(rules: Mapping[str, str]) -> str:
+    """What classes look like in a drawing that follows the reader's system, where that is dark."""
     return "".join(f".polyref-auto {name}{{{rule}}}" for name, rule in rules.items())
 
 
@@ -114,18 +119,14 @@ def _way_path(panel: Panel, way: Iterable[int], theme: Theme, data: str = "") ->
 def _path(stretches: Iterable[Stretch]) -> str:
     """Stretches as one path; those that go on from each other are one stroke."""
     parts: list[str] = []
-    at: tuple[int, float, float] | None = None
-    for s in stretches:
-        if s.x1 == s.x2:
-            continue
-        if at != (s.reference, s.x1, s.y1):
+    for begins, s in strokes(stretches):
+        if begins:
             parts.append(f"M{s.x1:.1f} {s.y1:.1f}")
         if abs(s.y1 - s.y2) < 0.05:
             parts.append(f"H{s.x2:.1f}")
         else:
             middle = (s.x1 + s.x2) / 2
             parts.append(f"C{middle:.1f} {s.y1:.1f} {middle:.1f} {s.y2:.1f} {s.x2:.1f} {s.y2:.1f}")
-        at = (s.reference, s.x2, s.y2)
     return "".join(parts)
 
 

@@ -12,7 +12,7 @@ from itertools import groupby, pairwise
 
 from polyref.lattice.drawing.colours import Theme, letter
 from polyref.lattice.drawing.figure import Figure, Panel
-from polyref.lattice.drawing.layout import BADGE, FONT, Badge, Box, Station, Stretch
+from polyref.lattice.drawing.layout import BADGE, FONT, Badge, Box, Station, Stretch, strokes
 
 _SCALE = 0.75  # TeX's letters are smaller than a screen's
 _SPECIAL = {
@@ -92,16 +92,12 @@ def _panel(panel: Panel, theme: Theme) -> Iterator[str]:
 
 def _path(stretches: Iterable[Stretch]) -> str:
     parts: list[str] = []
-    at: tuple[int, float, float] | None = None
-    for s in stretches:
-        if s.x1 == s.x2:
-            continue
-        if at != (s.reference, s.x1, s.y1):
+    for begins, s in strokes(stretches):
+        if begins:
             parts.append(f"({s.x1:.1f},{s.y1:.1f})")
         middle = (s.x1 + s.x2) / 2
         bend = f" .. controls ({middle:.1f},{s.y1:.1f}) and ({middle:.1f},{s.y2:.1f}) .. "
         parts.append(f"{' -- ' if abs(s.y1 - s.y2) < 0.05 else bend}({s.x2:.1f},{s.y2:.1f})")
-        at = (s.reference, s.x2, s.y2)
     return "".join(parts)
 
 
