@@ -21,6 +21,8 @@ import typer
 from polyref import __version__
 from polyref.cli.convert import convert
 from polyref.cli.demo import demo
+from polyref.cli.encoder import VERBS as ENCODER_VERBS
+from polyref.cli.encoder import app as encoder_app
 from polyref.cli.expand import expand
 from polyref.cli.lattice import lattice
 from polyref.cli.matrix import matrix
@@ -57,6 +59,9 @@ def _quiet(verb: Callable[..., None]) -> Callable[..., None]:
 
 for verb in (expand, lattice, matrix, convert, stats, demo):
     app.command()(_quiet(verb))
+for name, verb in ENCODER_VERBS.items():
+    encoder_app.command(name)(_quiet(verb))
+app.add_typer(encoder_app, name="encoder")
 
 
 def _show_version(wanted: bool) -> None:

@@ -14,13 +14,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from polyref.errors import SettingsError
+from polyref.encode.training_text import Use, read_sentences
+from polyref.errors import InputError, SettingsError
 from polyref.text import TextSettings, tokenize
 
 if TYPE_CHECKING:
     from polyref.encode.encoder import Encoder
 
 _LEAST_PAIRS = 1000
+_MOST_SENTENCES = 300
 
 
 @cache
@@ -28,6 +30,16 @@ def unrelated_sentences() -> tuple[tuple[str, ...], ...]:
     """The sample text of the package, as words."""
     text = Path(__file__).with_name("unrelated.txt").read_text(encoding="utf-8")
     return tuple(tokenize(line, TextSettings()).words for line in text.splitlines())
+
+
+def unrelated_of(
+    paths: Sequence[str], use: Use, text: TextSettings, most: int = _MOST_SENTENCES
+) -> list[tuple[str, ...]]:
+    """Sentences of a person's own files that have nothing to do with each other: one of each example, spread evenly."""
+    found = list(read_sentences(paths, use, text, one_each=True))
+    if len(found) < 2:
+        raise InputError(f"{len(found)} sentences", "give more text", file=paths[0])
+    return [found[k * len(found) // most] for k in range(most)] if len(found) > most else found
 
 
 def measure_baseline(encoder: Encoder, sentences: Sequence[Sequence[str]]) -> float:

@@ -9,12 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from polyref.errors import SettingsError
+
+if TYPE_CHECKING:
+    from polyref.encode.context import ContextEncoder
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +54,29 @@ def unit_vectors(vectors: npt.NDArray[Any]) -> npt.NDArray[np.float16]:
 
 
 def open_encoder(name: str) -> Encoder:
-    """The encoder that a command line names: `vectors:FILE`."""
-    from polyref.encode.vectors import WordVectors
-
+    """The encoder that a command line names: one inside the package, a folder, `vectors:FILE` or `huggingface:NAME`."""
     kind, _, rest = name.partition(":")
     if kind == "vectors" and rest:
+        from polyref.encode.vectors import WordVectors
+
         return WordVectors.load(rest)
-    raise SettingsError(f'unknown encoder "{name}"; give vectors:FILE, a table of word vectors (npz or GloVe text)')
+    if kind == "huggingface" and rest:
+        from polyref.encode.pretrained import PretrainedEncoder, parse_name
+
+        return PretrainedEncoder.load(*parse_name(rest))
+    return open_language_model(name)
+
+
+def open_language_model(name: str) -> ContextEncoder:
+    """An encoder that is a language model, and so can tell how fluent a sentence is."""
+    from polyref.encode.builtin import BUILTIN, open_builtin
+    from polyref.encode.context import ContextEncoder
+
+    if name in BUILTIN:
+        return open_builtin(name)
+    if Path(name).is_dir():
+        return ContextEncoder.load(name)
+    raise SettingsError(
+        f'there is no encoder "{name}"; give {", ".join(BUILTIN)}, the folder of one that you trained, '
+        "vectors:FILE (npz or GloVe text) or huggingface:NAME"
+    )

@@ -69,6 +69,16 @@ class WordVectors:
     def hash(self) -> str:
         return self._hash
 
+    @property
+    def size(self) -> int:
+        """The length of a vector."""
+        return int(self._vectors.shape[1])
+
+    @property
+    def words(self) -> list[str]:
+        """The words of the table, in its order."""
+        return sorted(self._row, key=self._row.__getitem__)
+
     @cached_property
     def baseline(self) -> float:
         return measure_baseline(self, unrelated_sentences())

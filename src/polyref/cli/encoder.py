@@ -1,0 +1,261 @@
+"""`polyref encoder`: train, list, show and calibrate what gives words their vectors."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from polyref.cli import options as o
+from polyref.errors import InputError, SettingsError
+from polyref.text import TextSettings
+
+if TYPE_CHECKING:
+    from polyref.encode.training import Corpus
+    from polyref.fit.loop import Step
+
+Texts = Annotated[
+    list[str],
+    typer.Argument(metavar="TEXT...", help="Text with a sentence a line (.txt), or data sets in any of the formats."),
+]
+Name = Annotated[str, typer.Argument(metavar="NAME", help="english, a folder, vectors:FILE or huggingface:NAME.")]
+Use = Literal["references", "source", "both"]
+UseOption = Annotated[Use, typer.Option("--use", help="Of data sets: their references, their sources, or both.")]
+
+
+def train(
+    texts: Texts,
+    output: Annotated[str, typer.Option("-o", "--output", metavar="FOLDER", help="Where the encoder goes.")],
+    without: Annotated[
+        list[str] | None,
+        typer.Option("--without", metavar="FILE", help="Leave out the sentences of this file; may be given again."),
+    ] = None,
+    use: UseOption = "references",
+    vectors: Annotated[
+        str | None, typer.Option("--vectors", metavar="FILE", help="Start from word vectors (npz or GloVe text).")
+    ] = None,
+    freeze: Annotated[bool, typer.Option("--freeze", help="Keep those vectors as they are.")] = False,
+    cutoff: Annotated[int, typer.Option(metavar="N", help="Words that occur as often are predicted.")] = 3,
+    readable: Annotated[
+        int, typer.Option(metavar="N", help="With --vectors: words that the encoder can read in all.")
+    ] = 30_000,
+    vector_size: Annotated[int, typer.Option(metavar="N", help="Numbers in a word's vector.")] = 100,
+    state_size: Annotated[int, typer.Option(metavar="N", help="Numbers in a state, of each direction.")] = 256,
+    softmax: Annotated[
+        Literal["full", "adaptive"], typer.Option(help="adaptive: faster where the vocabulary is large.")
+    ] = "full",
+    dropout: Annotated[float, typer.Option(metavar="P", help="Share of numbers left out in training.")] = 0.3,
+    epochs: Annotated[int, typer.Option(metavar="N", help="The most passes over the text.")] = 20,
+    optimiser: Annotated[Literal["sgd", "adamw"], typer.Option(help="How weights are updated.")] = "adamw",
+    learning_rate: Annotated[float, typer.Option(metavar="R", help="Where it starts.")] = 2e-3,
+    decay: Annotated[float, typer.Option(metavar="F", help="The rate's factor after an epoch without gain.")] = 0.5,
+    gain: Annotated[float, typer.Option(metavar="SHARE", help="What counts as a gain in perplexity.")] = 0.01,
+    stop_after: Annotated[int, typer.Option(metavar="N", help="So many epochs without gain end it.")] = 5,
+    clip: Annotated[float, typer.Option(metavar="C", help="The largest norm of the gradients.")] = 1.0,
+    words_at_once: Annotated[int, typer.Option(metavar="N", help="Words in a batch, about.")] = 1024,
+    held_out: Annotated[float, typer.Option(metavar="SHARE", help="Sentences that validate.")] = 0.02,
+    save_every: Annotated[int, typer.Option(metavar="N", help="Updates between checkpoints.")] = 1000,
+    seed: Annotated[int, typer.Option(help="Decides starting weights, order and dropout.")] = 0,
+    threads: Annotated[int | None, typer.Option(metavar="N", help="Threads of torch.  [default: all cores]")] = None,
+    licence: Annotated[str, typer.Option(metavar="TEXT", help="A note on the licence of the text.")] = "",
+    tokenizer: o.TokenizerOption = "words",
+    keep_case: o.KeepCase = False,
+    as_json: o.JsonOption = False,
+) -> None:
+    """Train an encoder on your own text: the paper's bidirectional language model.
+
+    A run that was stopped goes on when the same command is given again. Needs torch: pip install "polyref[torch]".
+    """  # fmt: skip
+    from polyref.data.extras import load
+
+    torch = load("torch", purpose="training an encoder", extra="torch")
+    from polyref.encode.language_model import ModelSettings
+    from polyref.encode.training import TrainSettings, train_encoder
+    from polyref.fit import Decay, FitSettings
+
+    if threads is not None:
+        if threads < 1:
+            raise SettingsError(f"threads is {threads}; give 1 or more")
+        torch.set_num_threads(threads)
+    settings = TrainSettings(
+        cutoff=cutoff,
+        readable=readable,
+        words_at_once=words_at_once,
+        held_out=held_out,
+        use=use,
+        licence=licence,
+        text=TextSettings(tokenizer, fold_case=not keep_case),
+        model=ModelSettings(vector_size, state_size, softmax=softmax, dropout=dropout, freeze=freeze),
+        fit=FitSettings(
+            epochs=epochs,
+            optimiser=optimiser,
+            learning_rate=learning_rate,
+            clip=clip,
+            decay=Decay(decay, gain, stop_after),
+            save_every=save_every,
+            seed=seed,
+        ),
+    )
+    with _progress(epochs, quiet=as_json) as (on_start, on_step):
+        train_encoder(
+            texts, output, settings, vectors=vectors, without=without or (), on_start=on_start, on_step=on_step
+        )
+    show(output, as_json=as_json)
+
+
+@contextmanager
+def _progress(epochs: int, *, quiet: bool) -> Iterator[tuple[Callable[[Corpus], None], Callable[[Step, int], None]]]:
+    """A line on standard output for each epoch; a bar on standard error where that is a terminal."""
+    from math import exp
+
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+    columns = [
+        TextColumn("epoch {task.fields[epoch]}/" + str(epochs)),
+        BarColumn(),
+        TextColumn("perplexity {task.fields[perplexity]:.2f}"),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+    ]
+    show_bar = sys.stderr.isatty()
+    with Progress(
+        *columns, console=Console(stderr=True), speed_estimate_period=300, transient=True, disable=not show_bar
+    ) as bar:
+        task = bar.add_task("train", total=None, epoch=1, perplexity=float("nan"))
+
+        def start(corpus: Corpus) -> None:
+            if not quiet:
+                _say(
+                    f"{corpus.sentences:,} sentences: {corpus.training.tokens:,} words to train on, "
+                    f"{corpus.validation.tokens:,} to validate; {len(corpus.vocabulary.words):,} words can be read, "
+                    f"{corpus.vocabulary.predicted:,} predicted"
+                )
+
+        def tell(step: Step, batches: int) -> None:
+            done = step.epoch * batches + step.batch
+            bar.update(
+                task, total=epochs * batches, completed=done, epoch=step.epoch + 1, perplexity=exp(min(step.loss, 50))
+            )
+            if step.what == "epoch" and not quiet:
+                best = "" if step.validation != step.best else "  best so far"
+                _say(
+                    f"epoch {step.epoch + 1:>3}  learning rate {step.learning_rate:.2g}  perplexity in training "
+                    f"{exp(min(step.loss, 50)):.2f}, in validation {step.validation:.2f}{best}"
+                )
+
+        yield start, tell
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
+def list_encoders(
+    folders: Annotated[
+        list[str] | None, typer.Argument(metavar="FOLDER...", help="Also those in these folders.  [default: here]")
+    ] = None,
+    as_json: o.JsonOption = False,
+) -> None:
+    """List the encoders inside the package, and those that were trained into a folder here."""
+    from polyref.encode.builtin import BUILTIN, DEFAULT, builtin_folder
+    from polyref.encode.folder import CONFIG, read_config
+
+    places = [(name, builtin_folder(name)) for name in BUILTIN]
+    for folder in folders or ["."]:
+        if not Path(folder).is_dir():
+            raise SettingsError(f"{folder} is no folder; name one that holds encoders")
+        places += [(str(path.parent), path.parent) for path in sorted(Path(folder).glob(f"*/{CONFIG}"))]
+    for name, path in places:
+        try:
+            config = read_config(path)
+        except InputError:
+            continue  # other programs have files of that name, too
+        if as_json:
+            sys.stdout.write(json.dumps({"name": name, **config}, ensure_ascii=False) + "\n")
+            continue
+        note = ", the default of soft alignment" if name == DEFAULT else ""
+        sys.stdout.write(
+            f"{name}: {config['words']:,} words, states of {config['state_size']}, "
+            f"perplexity {config['perplexity']}, baseline {config['baseline']}{note}\n"
+        )
+
+
+def show(name: Name, as_json: o.JsonOption = False) -> None:
+    """Say what an encoder is: its sizes, where it comes from, and what unrelated words share."""
+    from polyref.encode import open_encoder
+    from polyref.encode.context import ContextEncoder
+
+    encoder = open_encoder(name)
+    facts: dict[str, Any] = {"name": encoder.name, "hash": encoder.hash, "baseline": encoder.baseline}
+    if isinstance(encoder, ContextEncoder):
+        facts |= encoder.config
+    if as_json:
+        sys.stdout.write(json.dumps(facts, ensure_ascii=False) + "\n")
+    else:
+        sys.stdout.write("".join(_rows(facts)))
+
+
+def _rows(facts: dict[str, Any], indent: str = "") -> Iterator[str]:
+    for key, value in facts.items():
+        if value in (None, ""):
+            continue
+        label = f"{indent}{key.replace('_', ' ')}"
+        if isinstance(value, dict):
+            yield f"{label}\n"
+            yield from _rows(value, indent + "  ")
+        elif isinstance(value, list):
+            yield f"{label:<24} {', '.join(map(str, value))}\n"
+        else:
+            yield f"{label:<24} {f'{value:,}' if isinstance(value, int) and value is not True else value}\n"
+
+
+def calibrate(
+    name: Name,
+    texts: Texts,
+    save: Annotated[bool, typer.Option("--save", help="Keep it in the encoder's folder.")] = False,
+    use: UseOption = "references",
+    tokenizer: o.TokenizerOption = "words",
+    keep_case: o.KeepCase = False,
+    as_json: o.JsonOption = False,
+) -> None:
+    """Measure on your own text what unrelated words share: the baseline that similarities are rescaled by."""
+    from polyref.encode import measure_baseline, open_encoder
+    from polyref.encode.baseline import unrelated_of
+    from polyref.encode.context import ContextEncoder
+    from polyref.encode.folder import read_config, write_config
+
+    encoder = open_encoder(name)
+    sentences = unrelated_of(texts, use, TextSettings(tokenizer, fold_case=not keep_case))
+    baseline = measure_baseline(encoder, sentences)
+    if save:
+        if not isinstance(encoder, ContextEncoder) or not Path(name).is_dir():
+            raise SettingsError(f"{name} is no folder of your own; give --baseline {baseline} to the verbs instead")
+        write_config(Path(name), read_config(Path(name)) | {"baseline": baseline})
+    if as_json:
+        facts = {"name": name, "baseline": baseline, "before": encoder.baseline, "sentences": len(sentences)}
+        sys.stdout.write(json.dumps(facts) + "\n")
+        return
+    _say(f"baseline {baseline:.4f} on {len(sentences):,} sentences of yours; {encoder.baseline:.4f} before")
+    _say(f"kept in {name}" if save else f"use it with: --baseline {baseline:.4f}")
+
+
+VERBS: dict[str, Callable[..., None]] = {
+    "train": train,
+    "list": list_encoders,
+    "show": show,
+    "calibrate": calibrate,
+}
+
+app = typer.Typer(
+    help="Train, list, show and calibrate encoders: what gives words their vectors.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)

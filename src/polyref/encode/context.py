@@ -1,0 +1,212 @@
+"""The bidirectional language model as an encoder: a word's vector depends on the words around it.
+
+In:   sentences, as lists of words.
+Out:  for each word its own vector, the forward state and the backward state at it, side by side; how fluent a
+      sentence is.
+Not:  training (training.py), the recurrence (recurrence.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from polyref.encode.encoder import Encoding
+from polyref.encode.folder import EncoderFolder, read_folder
+from polyref.encode.grid import INPUT_STEP, on_grid
+from polyref.encode.prediction import Adaptive, Full, bounded, log_probabilities, output_of
+from polyref.encode.recurrence import Direction, Floats, Step, plain_step, run
+from polyref.encode.spelling import pieces
+from polyref.errors import SettingsError
+
+# So many sentences run together. Larger batches are hardly faster, and need more memory.
+SENTENCES_AT_ONCE = 256
+_SMALL = 2_000  # words for which loading the kernel does not pay
+_LEAST_WORDS = 12  # fewer do not tell a language
+
+
+class ContextEncoder:
+    """An encoder of a folder. A word that the vocabulary lacks is read by its spelling.
+
+    Text in which more than the share `most_unknown` of the words is lacking is refused: it is in another language.
+    """
+
+    def __init__(self, folder: EncoderFolder, name: str, *, most_unknown: float = 1.0):
+        self._folder = folder
+        self._name = name
+        self._vocabulary = folder.vocabulary
+        self._share = float(folder.config["word_share"])
+        self._directions = {side: _direction(folder, side) for side in ("forward", "backward")}
+        self._buckets = len(folder.weights["pieces"])
+        self._words_seen = 0
+        self._most_unknown = most_unknown
+
+    @classmethod
+    def load(cls, path: str) -> ContextEncoder:
+        return cls(read_folder(Path(path)), path)
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    @property
+    def hash(self) -> str:
+        return self._folder.hash
+
+    @property
+    def baseline(self) -> float:
+        return self._folder.baseline
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """The description in the folder."""
+        return self._folder.config
+
+    def encode(self, sentences: Sequence[Sequence[str]]) -> list[Encoding]:
+        distinct = dict.fromkeys(map(tuple, sentences))
+        self._check_known(distinct)
+        encodings = dict(zip(distinct, self._encode(list(distinct)), strict=True))
+        return [encodings[tuple(sentence)] for sentence in sentences]
+
+    def _check_known(self, sentences: Iterable[Sequence[str]]) -> None:
+        if self._most_unknown >= 1:
+            return
+        words = [word for sentence in sentences for word in sentence if word.isalpha()]
+        unknown = [word for word in words if self._vocabulary.find(word) < 0]
+        if len(words) >= _LEAST_WORDS and len(unknown) > self._most_unknown * len(words):
+            raise SettingsError(
+                f'the encoder "{self._name}" does not know {len(unknown) / len(words):.0%} of these words '
+                f"({', '.join(list(dict.fromkeys(unknown))[:5])}, ...); give --encoder vectors:FILE or "
+                "huggingface:NAME of that language, or one trained with polyref encoder train, or --align hard"
+            )
+
+    def _encode(self, sentences: Sequence[Sequence[str]]) -> Iterator[Encoding]:
+        for words, forward, backward, own in self._read(sentences):
+            known = np.array([self._vocabulary.find(word) >= 0 for word in words], np.bool_)
+            yield Encoding(self._side_by_side(own, forward, backward), known)
+
+    def states(self, sentences: Sequence[Sequence[str]]) -> list[tuple[Floats, Floats]]:
+        """The forward and the backward state at each word; the first row of each is the one at the boundary.
+
+        Backward states come in the order of the words, too, so the boundary's is the last row there.
+        """
+        return [(forward, backward) for _, forward, backward, _ in self._read(sentences)]
+
+    def log_probabilities(self, sentences: Sequence[Sequence[str]]) -> list[npt.NDArray[np.float64]]:
+        """Of each word of each sentence, given all the others; words that cannot be predicted are one, the unknown."""
+        expected, words = [], []
+        for sentence, forward, backward, _ in self._read(sentences):
+            around = np.concatenate([forward[:-1], backward[1:]], axis=1)
+            expected.append(around @ self._projection + self._projection_bias)
+            words.append([self._vocabulary.predicted_row(word) for word in sentence])
+        if not expected:
+            return []
+        flat = np.array([row for sentence in words for row in sentence], np.int64)
+        values = log_probabilities(self._output, bounded(np.concatenate(expected)), flat)
+        return np.split(values, np.cumsum([len(sentence) for sentence in words])[:-1])
+
+    def fluency(self, sentences: Sequence[Sequence[str]]) -> list[float]:
+        """The mean of log p(word | all the others) over each sentence's words, to four digits: 0 is best."""
+        return [round(float(values.mean()), 4) for values in self.log_probabilities(sentences)]
+
+    def _read(self, sentences: Sequence[Sequence[str]]) -> Iterator[tuple[Sequence[str], Floats, Floats, Floats]]:
+        order = sorted(range(len(sentences)), key=lambda k: len(sentences[k]))
+        found: dict[int, tuple[Floats, Floats, Floats]] = {}
+        for start in range(0, len(order), SENTENCES_AT_ONCE):
+            batch = order[start : start + SENTENCES_AT_ONCE]
+            found.update(zip(batch, self._run([sentences[k] for k in batch]), strict=True))
+        for k, sentence in enumerate(sentences):
+            yield sentence, *found[k]
+
+    def _run(self, sentences: Sequence[Sequence[str]]) -> Iterator[tuple[Floats, Floats, Floats]]:
+        # Number 0 is the boundary, which is not the same on both sides.
+        number: dict[str, int] = {}
+        numbered = [
+            np.array([0, *[number.setdefault(word, len(number) + 1) for word in sentence]], np.int64)
+            for sentence in sentences
+        ]
+        vectors = self.word_vectors(list(number))
+        step = self._step(sum(map(len, numbered)))
+        both = []
+        for side, first in (("forward", 0), ("backward", 1)):
+            weights = self._directions[side]
+            read = np.concatenate([self._boundary[first : first + 1], vectors]) @ weights.read + weights.bias
+            ordered = numbered if side == "forward" else [_backwards(sentence) for sentence in numbered]
+            both.append(run(weights, read, ordered, step))
+        for sentence, forward, backward in zip(numbered, *both, strict=True):
+            yield forward, backward[::-1], vectors[sentence[1:] - 1]
+
+    def word_vectors(self, words: Sequence[str]) -> Floats:
+        """What is read for each word, whatever stands around it: its own vector, or what its spelling tells."""
+        rows = np.array([self._vocabulary.find(word) for word in words], np.int64)
+        vectors: Floats = self._folder.weights["vectors"][rows].astype(np.float32)
+        for place in np.flatnonzero(rows < 0).tolist():
+            spelled = self._pieces[list(pieces(words[place], self._buckets))].mean(0)
+            vectors[place] = on_grid(spelled / max(np.sqrt((spelled**2).sum()), 1e-9), INPUT_STEP)
+        return vectors
+
+    def _side_by_side(self, own: Floats, forward: Floats, backward: Floats) -> npt.NDArray[np.float16]:
+        """Own vector and states, each of length 1 and then weighted.
+
+        So the cosine of two such vectors is the weighted mean of their three cosines.
+        """
+        centre = self._folder.weights["centre"].astype(np.float32)
+        parts = [
+            _scaled(own, self._share),
+            _scaled(forward[1:] - centre[0], (1 - self._share) / 2),
+            _scaled(backward[:-1] - centre[1], (1 - self._share) / 2),
+        ]
+        return np.concatenate(parts, axis=1, dtype=np.float16, casting="same_kind")
+
+    def _step(self, words: int) -> Step:
+        self._words_seen += words
+        if self._words_seen < _SMALL:
+            return plain_step
+        from polyref.encode import kernels
+
+        return kernels.step
+
+    @cached_property
+    def _output(self) -> Full | Adaptive:
+        return output_of(self._folder.weights, self._vocabulary.predicted, self._folder.config.get("cutoffs"))
+
+    @cached_property
+    def _projection(self) -> Floats:
+        return np.ascontiguousarray(self._folder.weights["projection.weight"].T.astype(np.float32))
+
+    @cached_property
+    def _projection_bias(self) -> Floats:
+        return self._folder.weights["projection.bias"].astype(np.float32)
+
+    @cached_property
+    def _pieces(self) -> npt.NDArray[np.float64]:
+        return self._folder.weights["pieces"].astype(np.float64)
+
+    @cached_property
+    def _boundary(self) -> Floats:
+        return self._folder.weights["boundary"].astype(np.float32)
+
+
+def _direction(folder: EncoderFolder, side: str) -> Direction:
+    def weights(name: str) -> Floats:
+        return folder.weights[f"{side}.{name}"].astype(np.float32)
+
+    return Direction(np.ascontiguousarray(weights("read").T), np.ascontiguousarray(weights("state").T), weights("bias"))
+
+
+def _backwards(sentence: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """The boundary first, then the words from the last to the first."""
+    return np.concatenate([sentence[:1], sentence[:0:-1]])
+
+
+def _scaled(rows: Floats, share: float) -> Floats:
+    """Rows of length sqrt(share). The squares are exact in float64, and so is their sum."""
+    squares = np.einsum("ij,ij->i", rows, rows, dtype=np.float64)
+    lengths = np.sqrt(np.maximum(squares, 1e-30))
+    scaled: Floats = rows * (np.sqrt(share) / lengths).astype(np.float32)[:, None]
+    return scaled

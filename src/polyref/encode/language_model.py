@@ -1,0 +1,186 @@
+"""The paper's bidirectional language model, for training (Section 3.2).
+
+In:   sentences of one length, as numbers of words.
+Out:  what it costs to predict each word from the forward state before it and the backward state behind it.
+Not:  encoding (context.py does that without torch), the training loop (fit/), reading text (training_text.py).
+
+Sentences of one batch have the same length, so there is no padding, and none can leak into a state.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from polyref.encode.spelling import pieces
+from polyref.errors import SettingsError
+
+Softmax = Literal["full", "adaptive"]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSettings:
+    """`vector_size` of a word, `state_size` of each direction. `spelled` is the share of words that training reads by
+    their spelling alone, so that the pieces learn to stand for words."""
+
+    vector_size: int = 100
+    state_size: int = 256
+    buckets: int = 4096
+    softmax: Softmax = "full"
+    dropout: float = 0.3
+    spelled: float = 0.05
+    freeze: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("vector_size", "state_size", "buckets"):
+            value = getattr(self, name)
+            if not 1 <= value <= 1_000_000:
+                raise SettingsError(f"{name.replace('_', '-')} is {value}; give a number from 1 to 1,000,000")
+        for name in ("dropout", "spelled"):
+            if not 0 <= getattr(self, name) < 1:
+                raise SettingsError(f"{name} is {getattr(self, name)}; give a number from 0 up to, not including, 1")
+        if self.softmax not in get_args(Softmax):
+            raise SettingsError(f'unknown softmax "{self.softmax}"; choose one of {", ".join(get_args(Softmax))}')
+
+
+class Spellings:
+    """The pieces of all words that training reads, one after the other."""
+
+    def __init__(self, words: list[str], buckets: int):
+        found = [pieces(word, buckets) for word in words]
+        self._starts = torch.tensor(np.cumsum([0, *map(len, found)]))
+        self._buckets = torch.tensor([bucket for word in found for bucket in word])
+
+    def of(self, words: Tensor) -> tuple[Tensor, Tensor]:
+        """The buckets of some words, and where each word's begin."""
+        starts, ends = self._starts[words], self._starts[words + 1]
+        lengths = ends - starts
+        offsets = lengths.cumsum(0) - lengths
+        within = torch.arange(int(lengths.sum())) - offsets.repeat_interleave(lengths)
+        return self._buckets[starts.repeat_interleave(lengths) + within], offsets
+
+
+class LanguageModel(nn.Module):
+    """Reads words as unit vectors, forwards and backwards, and predicts each from both sides.
+
+    Word numbers below `readable` have a vector; the others are read by their spelling. Numbers below `predicted` can be
+    predicted; all others are one word, the last: the unknown one.
+    """
+
+    def __init__(
+        self,
+        settings: ModelSettings,
+        *,
+        readable: int,
+        predicted: int,
+        spellings: Spellings,
+        vectors: npt.NDArray[np.float32] | None = None,
+    ):
+        super().__init__()
+        size, states = settings.vector_size, settings.state_size
+        self.settings = settings
+        self.readable = readable
+        self.predicted = predicted
+        self._spellings = spellings
+        start = torch.randn(readable, size) if vectors is None else torch.tensor(vectors)
+        self.vectors = nn.Parameter(functional.normalize(start, dim=1), requires_grad=not settings.freeze)
+        self.pieces = nn.Parameter(torch.randn(settings.buckets, size) / size**0.5)
+        self.boundary = nn.Parameter(torch.randn(2, size) / size**0.5)  # before the first word, behind the last
+        self.forwards = nn.LSTM(size, states, batch_first=True)
+        self.backwards = nn.LSTM(size, states, batch_first=True)
+        _prepare(self.forwards)
+        _prepare(self.backwards)
+        self.projection = nn.Linear(2 * states, size)
+        self.drop = nn.Dropout(settings.dropout)
+        self.output: nn.Linear | nn.AdaptiveLogSoftmaxWithLoss
+        if settings.softmax == "adaptive":
+            self.output = nn.AdaptiveLogSoftmaxWithLoss(size, predicted + 1, adaptive_cutoffs(predicted + 1))
+        else:
+            self.output = nn.Linear(size, predicted + 1)
+            if vectors is not None:
+                with torch.no_grad():
+                    self.output.weight[:predicted] = self.vectors[:predicted]
+
+    def inputs(self, words: Tensor) -> Tensor:
+        """words: sentences x words -> the unit vector of each, sentences x words x size."""
+        flat = words.flatten()
+        by_spelling = flat >= self.readable
+        if self.training and self.settings.spelled:
+            by_spelling = by_spelling | (torch.rand(len(flat)) < self.settings.spelled)
+        read = functional.embedding(torch.where(by_spelling, 0, flat), self.vectors)
+        if by_spelling.any():
+            read = read.masked_scatter(by_spelling[:, None], self.spelled(flat[by_spelling]))
+        return functional.normalize(read, dim=1).view(*words.shape, -1)
+
+    def spelled(self, words: Tensor) -> Tensor:
+        """Words by their spelling: the mean of their pieces' vectors."""
+        buckets, offsets = self._spellings.of(words)
+        return functional.embedding_bag(buckets, self.pieces, offsets, mode="mean")
+
+    def states(self, words: Tensor) -> tuple[Tensor, Tensor]:
+        """Forward state t is that behind word t (0: the boundary); backward state t that before word t, read from the
+        end (the last: the boundary). Each sentences x (words + 1) x states."""
+        edges = functional.normalize(self.boundary, dim=1).expand(len(words), 2, -1)
+        read = self.drop(self.inputs(words))
+        forward, _ = self.forwards(torch.cat([edges[:, :1], read], 1))
+        backward, _ = self.backwards(torch.cat([edges[:, 1:], read.flip(1)], 1))
+        return forward, backward.flip(1)
+
+    def predictions(self, words: Tensor) -> Tensor:
+        """What is expected in the place of each word, by its neighbours: sentences x words x size."""
+        forward, backward = self.states(words)
+        around = torch.cat([forward[:, :-1], backward[:, 1:]], 2)
+        projected: Tensor = self.drop(self.projection(self.drop(around)))
+        return projected
+
+    def cost(self, words: Tensor) -> tuple[Tensor, int]:
+        """The summed negative log-likelihood of the words, and their number."""
+        expected = self.predictions(words).flatten(0, 1)
+        target = words.flatten().clamp(max=self.predicted)
+        if isinstance(self.output, nn.AdaptiveLogSoftmaxWithLoss):
+            return -self.output(expected, target).output.sum(), target.numel()
+        return functional.cross_entropy(self.output(expected), target, reduction="sum"), target.numel()
+
+
+def _prepare(direction: nn.LSTM) -> None:
+    """Where training starts from."""
+    weights = dict(direction.named_parameters())
+    states = direction.hidden_size
+    nn.init.normal_(weights["weight_ih_l0"])  # unit vectors have small numbers; the weights make up for it
+    nn.init.zeros_(weights["bias_hh_l0"])
+    nn.init.zeros_(weights["bias_ih_l0"])
+    nn.init.ones_(weights["bias_ih_l0"][states : 2 * states])  # remember, until there is a reason to forget
+    weights["bias_hh_l0"].requires_grad = False  # the other one is enough
+
+
+def adaptive_cutoffs(words: int) -> list[int]:
+    """Where the clusters of rarer words begin: a tenth and a half of the vocabulary."""
+    return sorted({max(1, words // 10), max(2, words // 2)})
+
+
+def learn_spelling(model: LanguageModel, seed: int, *, rounds: int = 15, words_at_once: int = 1024) -> float:
+    """Bring the pieces' vectors near to those of the words they make up; returns the mean cosine that is reached.
+
+    So a word that no table has is read as one that is spelled like it.
+    """
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        optimiser = torch.optim.Adam([model.pieces], lr=0.01)
+        reached = 0.0
+        for number in range(rounds):
+            for group in optimiser.param_groups:
+                group["lr"] = 0.01 * (1 - number / rounds)
+            reached = 0.0
+            for words in torch.split(torch.randperm(model.readable), words_at_once):
+                optimiser.zero_grad(set_to_none=True)
+                cosine = functional.cosine_similarity(model.spelled(words), model.vectors[words].detach(), dim=1)
+                (1 - cosine).mean().backward()  # type: ignore[no-untyped-call]
+                optimiser.step()
+                reached += float(cosine.detach().sum()) / model.readable
+    return reached

@@ -1,0 +1,279 @@
+"""Train a language model, and keep it as an encoder.
+
+In:   text or data sets, and perhaps a table of word vectors to start from.
+Out:  a folder that open_encoder opens; on the way, checkpoints from which a killed run goes on.
+Not:  the model (language_model.py), the loop (fit/), the folder's form (folder.py), showing progress (cli/).
+"""
+
+from __future__ import annotations
+
+import math
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from polyref.encode.baseline import measure_baseline, unrelated_sentences
+from polyref.encode.context import ContextEncoder
+from polyref.encode.export import exported
+from polyref.encode.folder import CONFIG, read_config, read_folder, write_config, write_folder
+from polyref.encode.grid import STATE_STEP, on_grid
+from polyref.encode.language_model import LanguageModel, ModelSettings, Spellings, adaptive_cutoffs, learn_spelling
+from polyref.encode.training_text import TrainingText, Use, count_words, is_held_out, read_sentences, text_hash
+from polyref.encode.vectors import WordVectors
+from polyref.encode.vocabulary import Vocabulary
+from polyref.errors import InputError, SettingsError
+from polyref.fit import FitSettings
+from polyref.fit.checkpoint import Counters, has_checkpoint
+from polyref.fit.loop import Step, fit
+from polyref.fit.settings import run_fingerprint
+from polyref.text import TextSettings
+
+VALIDATION_WORDS_AT_ONCE = 2048
+CENTRE_SENTENCES = 5000
+# Of the cosine of two words, the share that their own vectors have; the rest is their contexts'.
+WORD_SHARE = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class TrainSettings:
+    """`cutoff`: how often a word must occur to be predicted. `readable`: with a table of vectors, how many words the
+    model can read in all. `held_out`: the share of sentences that validate."""
+
+    cutoff: int = 3
+    readable: int = 30_000
+    words_at_once: int = 1024
+    held_out: float = 0.02
+    use: Use = "references"
+    licence: str = ""
+    text: TextSettings = field(default_factory=TextSettings)
+    model: ModelSettings = field(default_factory=ModelSettings)
+    fit: FitSettings = field(default_factory=FitSettings)
+
+    def __post_init__(self) -> None:
+        for name in ("cutoff", "readable", "words_at_once"):
+            if getattr(self, name) < 1:
+                raise SettingsError(f"{name.replace('_', '-')} is {getattr(self, name)}; give 1 or more")
+        if not 0 < self.held_out <= 0.5:
+            raise SettingsError(f"held-out is {self.held_out}; give a share above 0, at most 0.5")
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """The text, cut into what trains and what validates."""
+
+    vocabulary: Vocabulary
+    training: TrainingText
+    validation: TrainingText
+    hash: str
+    sentences: int
+
+    def some_sentences(self, most: int) -> list[list[str]]:
+        """The first ones of each length, up to so many in all, as words."""
+        words = self.training.words
+        share = most / sum(map(len, self.training.by_length.values()))
+        return [
+            [words[k] for k in row]
+            for rows in self.training.by_length.values()
+            for row in rows[: max(1, int(len(rows) * share))]
+        ]
+
+
+def read_corpus(
+    paths: Sequence[str], without: Sequence[str], settings: TrainSettings, table: WordVectors | None
+) -> Corpus:
+    """Read the text; sentences of the files `without` are left out altogether."""
+    found = read_sentences(paths, settings.use, settings.text)
+    for sentence in read_sentences(without, "references", settings.text):
+        found.pop(sentence, None)
+    validating = [sentence for sentence in found if is_held_out(sentence, settings.held_out)]
+    training = [sentence for sentence in found if not is_held_out(sentence, settings.held_out)]
+    if not training or not validating:
+        raise InputError(
+            f"{len(training)} sentences to train on and {len(validating)} to validate",
+            "give more text, or hold out another share",
+            file=paths[0],
+        )
+    counts = count_words(training)
+    vocabulary = Vocabulary.from_counts(counts, settings.cutoff, _readable(table, counts), settings.readable)
+    if not vocabulary.predicted:
+        raise InputError(f"no word occurs {settings.cutoff} times", "give more text, or a lower cut-off", file=paths[0])
+    known = vocabulary.row
+    others = dict.fromkeys(word for sentence in (*training, *validating) for word in sentence if word not in known)
+    words = [*vocabulary.words, *others]
+    return Corpus(
+        vocabulary,
+        TrainingText.of(training, words),
+        TrainingText.of(validating, words),
+        text_hash(found),
+        len(found),
+    )
+
+
+def _readable(table: WordVectors | None, counts: Mapping[str, int]) -> list[str]:
+    """The words of a table: those that the text has, then the others, each in the table's order."""
+    return [] if table is None else sorted(table.words, key=lambda word: word not in counts)
+
+
+def train_encoder(
+    paths: Sequence[str],
+    folder: str | Path,
+    settings: TrainSettings | None = None,
+    *,
+    vectors: str | None = None,
+    without: Sequence[str] = (),
+    on_start: Callable[[Corpus], None] = lambda corpus: None,
+    on_step: Callable[[Step, int], None] = lambda step, batches: None,
+) -> ContextEncoder:
+    """Train an encoder into a folder, and open it. A run that was killed goes on where it was, given the same settings.
+
+    `on_start` is told what is trained on, `on_step` each update and epoch, with the number of batches in an epoch.
+    """
+    settings = settings or TrainSettings()
+    folder = Path(folder)
+    if (folder / CONFIG).exists():
+        raise SettingsError(f"{folder} holds a finished encoder; give another folder, or delete it")
+    table = None if vectors is None else WordVectors.load(vectors)
+    settings = _fitting(settings, table)
+    corpus = read_corpus(paths, without, settings, table)
+    on_start(corpus)
+    work = folder / "training"
+    model = make_model(corpus, settings, table, resuming=has_checkpoint(work))
+    counters = _fit(model, corpus, settings, "" if table is None else table.hash, work, on_step)
+    config = _description(corpus, settings, table, counters)
+    write_folder(folder, config, corpus.vocabulary, exported(model))
+    encoder = centred(folder, corpus)
+    shutil.rmtree(work)
+    return encoder
+
+
+def _fitting(settings: TrainSettings, table: WordVectors | None) -> TrainSettings:
+    """Settings whose vectors are as long as the table's."""
+    if table is None and settings.model.freeze:
+        raise SettingsError("there are no vectors to freeze; give --vectors FILE")
+    if table is None or table.size == settings.model.vector_size:
+        return settings
+    return replace(settings, model=replace(settings.model, vector_size=table.size))
+
+
+def _fit(
+    model: LanguageModel,
+    corpus: Corpus,
+    settings: TrainSettings,
+    table: str,
+    work: Path,
+    on_step: Callable[[Step, int], None],
+) -> Counters:
+    batches_in_epoch = len(corpus.training.batches(settings.words_at_once))
+
+    def batches(epoch: int, start: int) -> Iterator[torch.Tensor]:
+        order = np.random.default_rng((settings.fit.seed, epoch))
+        for rows in corpus.training.batches(settings.words_at_once, order)[start:]:
+            yield torch.from_numpy(rows)
+
+    depends_on = (asdict(settings.model), settings.words_at_once, settings.held_out, settings.cutoff)
+    run = run_fingerprint(settings.fit, depends_on, corpus.hash, corpus.vocabulary.hash, table)
+    return fit(
+        model,
+        batches=batches,
+        cost=model.cost,
+        validate=lambda: perplexity(model, corpus.validation),
+        settings=settings.fit,
+        folder=work,
+        run=run,
+        on_step=lambda step: on_step(step, batches_in_epoch),
+    )
+
+
+def _description(
+    corpus: Corpus, settings: TrainSettings, table: WordVectors | None, counters: Counters
+) -> dict[str, Any]:
+    """What a person wants to know of an encoder, and what opening it needs."""
+    model = settings.model
+    adaptive = model.softmax == "adaptive"
+    return {
+        "kind": "bidirectional language model",
+        "vector_size": model.vector_size,
+        "state_size": model.state_size,
+        "buckets": model.buckets,
+        "cutoffs": adaptive_cutoffs(corpus.vocabulary.predicted + 1) if adaptive else None,
+        "tokenizer": settings.text.tokenizer,
+        "fold_case": settings.text.fold_case,
+        "perplexity": None if counters.best is None else round(counters.best, 3),
+        "licence": settings.licence,
+        "training": {
+            "text_hash": corpus.hash,
+            "sentences": corpus.sentences,
+            "training_words": corpus.training.tokens,
+            "validation_words": corpus.validation.tokens,
+            "vectors_hash": None if table is None else table.hash,
+            "epochs": counters.epoch,
+            "best_epoch": counters.best_epoch + 1,
+            "perplexity_by_epoch": counters.history,
+            "settings": asdict(settings),
+        },
+        "word_share": WORD_SHARE,
+        "baseline": 0.0,
+    }
+
+
+def centred(folder: Path, corpus: Corpus) -> ContextEncoder:
+    """Give a written encoder its centre, the mean state over some of its text, and its baseline."""
+    sample = corpus.some_sentences(CENTRE_SENTENCES)
+    found = read_folder(folder)
+    states = ContextEncoder(found, str(folder)).states(sample)
+    means = [
+        np.concatenate([forward[1:] for forward, _ in states]).mean(0, dtype=np.float64),
+        np.concatenate([backward[:-1] for _, backward in states]).mean(0, dtype=np.float64),
+    ]
+    weights = found.weights | {"centre": on_grid(np.stack(means), STATE_STEP).astype(np.float16)}
+    write_folder(folder, found.config, found.vocabulary, weights)
+    encoder = ContextEncoder.load(str(folder))
+    baseline = measure_baseline(encoder, unrelated_sentences())
+    write_config(folder, read_config(folder) | {"baseline": baseline})
+    return ContextEncoder.load(str(folder))
+
+
+def make_model(
+    corpus: Corpus, settings: TrainSettings, table: WordVectors | None, *, resuming: bool = False
+) -> LanguageModel:
+    """A new model; with a table, its words start from there, and the pieces from the spelling of those."""
+    vocabulary = corpus.vocabulary
+    start, found = (None, None) if table is None else _rows_of(vocabulary.words, table)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(settings.fit.seed)
+        model = LanguageModel(
+            settings.model,
+            readable=len(vocabulary.words),
+            predicted=vocabulary.predicted,
+            spellings=Spellings(corpus.training.words, settings.model.buckets),
+            vectors=start,
+        )
+    if found is not None and not resuming:
+        learn_spelling(model, settings.fit.seed)
+        missing = torch.from_numpy(np.flatnonzero(~found))
+        if len(missing):
+            with torch.no_grad():
+                model.vectors[missing] = torch.nn.functional.normalize(model.spelled(missing), dim=1)
+    return model
+
+
+def _rows_of(words: Sequence[str], table: WordVectors) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.bool_]]:
+    encoding = table.encode([words])[0]
+    return encoding.vectors.astype(np.float32), encoding.known
+
+
+def perplexity(model: LanguageModel, text: TrainingText) -> float:
+    """Of each word, given all the others around it."""
+    total, count = 0.0, 0
+    with torch.inference_mode():
+        for rows in text.batches(VALIDATION_WORDS_AT_ONCE):
+            cost, words = model.cost(torch.from_numpy(rows))
+            total += float(cost)
+            count += words
+    return math.exp(total / count)
