@@ -214,7 +214,7 @@ def _rows(facts: dict[str, Any], indent: str = "") -> Iterator[str]:
         elif isinstance(value, list):
             yield f"{label:<24} {', '.join(map(str, value))}\n"
         else:
-            yield f"{label:<24} {f'{value:,}' if isinstance(value, int) and value is not True else value}\n"
+            yield f"{label:<24} {f'{value:,}' if type(value) is int else value}\n"
 
 
 def calibrate(
@@ -229,6 +229,7 @@ def calibrate(
     """Measure on your own text what unrelated words share: the baseline that similarities are rescaled by."""
     from polyref.encode import measure_baseline, open_encoder
     from polyref.encode.baseline import unrelated_of
+    from polyref.encode.builtin import BUILTIN
     from polyref.encode.context import ContextEncoder
     from polyref.encode.folder import read_config, write_config
 
@@ -236,7 +237,7 @@ def calibrate(
     sentences = unrelated_of(texts, use, TextSettings(tokenizer, fold_case=not keep_case))
     baseline = measure_baseline(encoder, sentences)
     if save:
-        if not isinstance(encoder, ContextEncoder) or not Path(name).is_dir():
+        if not isinstance(encoder, ContextEncoder) or name in BUILTIN:
             raise SettingsError(f"{name} is no folder of your own; give --baseline {baseline} to the verbs instead")
         write_config(Path(name), read_config(Path(name)) | {"baseline": baseline})
     if as_json:

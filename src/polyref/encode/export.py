@@ -14,6 +14,9 @@ import torch
 from polyref.encode.grid import INPUT_STEP, STATE_STEP, exact_weights, on_grid
 from polyref.encode.language_model import LanguageModel
 from polyref.encode.prediction import EXPECTATION_STEP, LARGEST_EXPECTATION
+from polyref.errors import PolyrefError
+
+_LARGEST = 2.0**14  # of a weight; float16 ends at 2**16
 
 
 def exported(model: LanguageModel) -> dict[str, npt.NDArray[np.float16]]:
@@ -38,7 +41,7 @@ def exported(model: LanguageModel) -> dict[str, npt.NDArray[np.float16]]:
             _array(weights["weight_hh_l0"]), longest=np.sqrt(states), largest=1.0, step=STATE_STEP
         )
         arrays[f"{side}.bias"] = _array(weights["bias_ih_l0"]) + _array(weights["bias_hh_l0"])
-    return {name: np.asarray(array).astype(np.float16) for name, array in arrays.items()} | output_arrays(model)
+    return _halved(arrays) | output_arrays(model)
 
 
 def output_arrays(model: LanguageModel) -> dict[str, npt.NDArray[np.float16]]:
@@ -54,11 +57,17 @@ def output_arrays(model: LanguageModel) -> dict[str, npt.NDArray[np.float16]]:
             longest = LARGEST_EXPECTATION * np.sqrt(array.shape[1])
             array = exact_weights(array, longest=longest, largest=LARGEST_EXPECTATION, step=EXPECTATION_STEP)
         arrays[f"output.{name}"] = array
+    return _halved(arrays)
+
+
+def _halved(arrays: dict[str, Any]) -> dict[str, npt.NDArray[np.float16]]:
     return {name: np.asarray(array).astype(np.float16) for name, array in arrays.items()}
 
 
 def _array(weight: torch.Tensor) -> npt.NDArray[np.float64]:
     array: npt.NDArray[np.float64] = weight.detach().numpy().astype(np.float64)
+    if not (np.abs(array) < _LARGEST).all():
+        raise PolyrefError("the weights have grown beyond all bounds; train again with a lower learning rate")
     return array
 
 

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
+from polyref.encode.prediction import output_shapes
 from polyref.encode.vocabulary import Vocabulary, words_hash
 from polyref.errors import InputError
 
@@ -73,7 +74,25 @@ def read_config(folder: Path) -> dict[str, Any]:
         raise InputError(f"cannot be read ({error})", _CURE, file=str(path)) from None
     if not isinstance(config, dict) or config.get("format") != FORMAT:
         raise InputError("not the description of an encoder that this version reads", _CURE, file=str(path))
+    _check_facts(config, path)
     return config
+
+
+def _check_facts(config: dict[str, Any], path: Path) -> None:
+    for name in ("vector_size", "state_size", "buckets", "words", "predicted"):
+        if type(config.get(name)) is not int or not 0 < config[name] < 2**31:
+            raise InputError(f"`{name}` should be a whole number above 0", _CURE, file=str(path))
+    for name in ("baseline", "word_share"):
+        if type(config.get(name)) not in (int, float) or not -1 <= config[name] <= 1:
+            raise InputError(f"`{name}` should be a number from -1 to 1", _CURE, file=str(path))
+    cutoffs = config.get("cutoffs")
+    if cutoffs is not None and not (
+        isinstance(cutoffs, list)
+        and all(type(cutoff) is int for cutoff in cutoffs)
+        and cutoffs == sorted({cutoff for cutoff in cutoffs if 0 < cutoff <= config["predicted"]})
+        and cutoffs
+    ):
+        raise InputError("`cutoffs` should be whole numbers that rise, none above `predicted`", _CURE, file=str(path))
 
 
 def read_folder(folder: Path) -> EncoderFolder:
@@ -81,10 +100,10 @@ def read_folder(folder: Path) -> EncoderFolder:
     config = read_config(folder)
     try:
         content = (folder / WEIGHTS).read_bytes()
-        words = tuple((folder / VOCABULARY).read_text(encoding="utf-8").split("\n")[:-1])
+        words = tuple((folder / VOCABULARY).read_bytes().decode("utf-8").split("\n")[:-1])
     except (OSError, ValueError) as error:
         raise InputError(f"cannot be read ({error})", _CURE, file=str(folder)) from None
-    if words_hash(words) != config.get("vocabulary_hash"):
+    if words_hash(words) != config.get("vocabulary_hash") or len(words) != config["words"]:
         raise InputError("not the vocabulary that the weights belong to", _CURE, file=str(folder / VOCABULARY))
     if hashlib.sha256(content).hexdigest()[:16] != config.get("weights_hash"):
         raise InputError("not the weights that the description belongs to", _CURE, file=str(folder / WEIGHTS))
@@ -92,7 +111,7 @@ def read_folder(folder: Path) -> EncoderFolder:
         weights = load(content)
     except (SafetensorError, ValueError, KeyError) as error:
         raise InputError(f"cannot be read ({error})", _CURE, file=str(folder / WEIGHTS)) from None
-    _check_shapes(config, len(words), weights, folder)
+    _check_shapes(config, weights, folder)
     vocabulary = Vocabulary(words, config["predicted"])
     digest = hashlib.sha256(
         json.dumps([config["weights_hash"], config["vocabulary_hash"], config["word_share"]]).encode()
@@ -100,25 +119,21 @@ def read_folder(folder: Path) -> EncoderFolder:
     return EncoderFolder(config, vocabulary, weights, digest[:16])
 
 
-def _check_shapes(config: dict[str, Any], words: int, weights: dict[str, npt.NDArray[Any]], folder: Path) -> None:
-    try:
-        size, states = int(config["vector_size"]), int(config["state_size"])
-        expected = {
-            "vectors": (words, size),
-            "pieces": (int(config["buckets"]), size),
-            "boundary": (2, size),
-            "centre": (2, states),
-            "projection.weight": (size, 2 * states),
-            "projection.bias": (size,),
-        }
-        for direction in ("forward", "backward"):
-            expected[f"{direction}.read"] = (4 * states, size)
-            expected[f"{direction}.state"] = (4 * states, states)
-            expected[f"{direction}.bias"] = (4 * states,)
-        float(config["baseline"]), float(config["word_share"]), int(config["predicted"])
-    except (KeyError, TypeError, ValueError) as error:
-        raise InputError(f"the description lacks something ({error})", _CURE, file=str(folder / CONFIG)) from None
-    for name, shape in expected.items():
+def _check_shapes(config: dict[str, Any], weights: dict[str, npt.NDArray[Any]], folder: Path) -> None:
+    size, states = config["vector_size"], config["state_size"]
+    expected: dict[str, tuple[int, ...]] = {
+        "vectors": (config["words"], size),
+        "pieces": (config["buckets"], size),
+        "boundary": (2, size),
+        "centre": (2, states),
+        "projection.weight": (size, 2 * states),
+        "projection.bias": (size,),
+    }
+    for direction in ("forward", "backward"):
+        expected[f"{direction}.read"] = (4 * states, size)
+        expected[f"{direction}.state"] = (4 * states, states)
+        expected[f"{direction}.bias"] = (4 * states,)
+    for name, shape in (expected | output_shapes(config["predicted"], size, config.get("cutoffs"))).items():
         if name not in weights or weights[name].shape != shape:
             found = weights[name].shape if name in weights else "nothing"
             problem = f"`{name}` should have shape {shape}, and has {found}"

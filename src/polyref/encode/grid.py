@@ -43,7 +43,10 @@ def exact_weights(weights: npt.NDArray[Any], *, longest: float, largest: float, 
     """
     steps = row_steps(weights, longest=longest, largest=largest, step=step)[:, None]
     rounded: npt.NDArray[np.float16] = (np.rint(weights.astype(np.float64) / steps) * steps).astype(np.float16)
-    assert is_exact(rounded, steps[:, 0], longest=longest, largest=largest, step=step)
+    if not is_exact(rounded, steps[:, 0], longest=longest, largest=largest, step=step):
+        # Many weights of one size may all be rounded up. Steps twice as wide leave room for that.
+        rounded = (np.rint(weights.astype(np.float64) / (2 * steps)) * (2 * steps)).astype(np.float16)
+        assert is_exact(rounded, 2 * steps[:, 0], longest=longest, largest=largest, step=step)
     return rounded
 
 

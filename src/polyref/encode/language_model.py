@@ -47,6 +47,8 @@ class ModelSettings:
                 raise SettingsError(f"{name} is {getattr(self, name)}; give a number from 0 up to, not including, 1")
         if self.softmax not in get_args(Softmax):
             raise SettingsError(f'unknown softmax "{self.softmax}"; choose one of {", ".join(get_args(Softmax))}')
+        if self.softmax == "adaptive" and self.vector_size < 16:
+            raise SettingsError(f"vector-size is {self.vector_size}; the adaptive softmax needs 16 or more")
 
 
 class Spellings:
@@ -161,7 +163,7 @@ def _prepare(direction: nn.LSTM) -> None:
 
 def adaptive_cutoffs(words: int) -> list[int]:
     """Where the clusters of rarer words begin: a tenth and a half of the vocabulary."""
-    return sorted({max(1, words // 10), max(2, words // 2)})
+    return [cutoff for cutoff in sorted({max(1, words // 10), max(2, words // 2)}) if cutoff < words]
 
 
 def learn_spelling(model: LanguageModel, seed: int, *, rounds: int = 15, words_at_once: int = 1024) -> float:

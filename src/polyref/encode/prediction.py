@@ -73,6 +73,17 @@ def output_of(weights: dict[str, npt.NDArray[Any]], predicted: int, cutoffs: lis
     return Adaptive(array("head.weight"), tails, (*cutoffs, predicted + 1))
 
 
+def output_shapes(predicted: int, size: int, cutoffs: list[int] | None) -> dict[str, tuple[int, ...]]:
+    """What the output side of a folder's weights consists of."""
+    if cutoffs is None:
+        return {"output.weight": (predicted + 1, size), "output.bias": (predicted + 1,)}
+    shapes: dict[str, tuple[int, ...]] = {"output.head.weight": (cutoffs[0] + len(cutoffs), size)}
+    for k, (first, end) in enumerate(pairwise([*cutoffs, predicted + 1])):
+        smaller = size // 4 ** (k + 1)
+        shapes |= {f"output.tail.{k}.0.weight": (smaller, size), f"output.tail.{k}.1.weight": (end - first, smaller)}
+    return shapes
+
+
 def log_probabilities(
     output: Full | Adaptive, expected: Floats, words: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.float64]:

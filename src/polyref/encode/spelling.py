@@ -23,4 +23,4 @@ def pieces(word: str, buckets: int) -> tuple[int, ...]:
         for length in range(_SHORTEST, _LONGEST + 1)
         for start in range(len(marked) - length + 1)
     ]
-    return tuple([crc32(piece.encode("utf-8", "surrogatepass")) % buckets for piece in found])
+    return tuple([crc32(piece.encode("utf-8", "surrogatepass")) % buckets for piece in found or [marked]])

@@ -21,13 +21,13 @@ import torch
 from polyref.encode.baseline import measure_baseline, unrelated_sentences
 from polyref.encode.context import ContextEncoder
 from polyref.encode.export import exported
-from polyref.encode.folder import CONFIG, read_config, read_folder, write_config, write_folder
+from polyref.encode.folder import CONFIG, EncoderFolder, write_folder
 from polyref.encode.grid import STATE_STEP, on_grid
 from polyref.encode.language_model import LanguageModel, ModelSettings, Spellings, adaptive_cutoffs, learn_spelling
 from polyref.encode.training_text import TrainingText, Use, count_words, is_held_out, read_sentences, text_hash
 from polyref.encode.vectors import WordVectors
 from polyref.encode.vocabulary import Vocabulary
-from polyref.errors import InputError, SettingsError
+from polyref.errors import InputError, OutputError, SettingsError
 from polyref.fit import FitSettings
 from polyref.fit.checkpoint import Counters, has_checkpoint
 from polyref.fit.loop import Step, fit
@@ -36,6 +36,8 @@ from polyref.text import TextSettings
 
 VALIDATION_WORDS_AT_ONCE = 2048
 CENTRE_SENTENCES = 5000
+BASELINE_SENTENCES = 300
+LEAST_KNOWN = 0.5  # of the package's sample text; an encoder that knows less of it is for other text
 # Of the cosine of two words, the share that their own vectors have; the rest is their contexts'.
 WORD_SHARE = 0.0
 
@@ -89,8 +91,9 @@ def read_corpus(
 ) -> Corpus:
     """Read the text; sentences of the files `without` are left out altogether."""
     found = read_sentences(paths, settings.use, settings.text)
-    for sentence in read_sentences(without, "references", settings.text):
-        found.pop(sentence, None)
+    for use in dict.fromkeys(("references", settings.use)):
+        for sentence in read_sentences(without, use, settings.text):
+            found.pop(sentence, None)
     validating = [sentence for sentence in found if is_held_out(sentence, settings.held_out)]
     training = [sentence for sentence in found if not is_held_out(sentence, settings.held_out)]
     if not training or not validating:
@@ -116,8 +119,12 @@ def read_corpus(
 
 
 def _readable(table: WordVectors | None, counts: Mapping[str, int]) -> list[str]:
-    """The words of a table: those that the text has, then the others, each in the table's order."""
-    return [] if table is None else sorted(table.words, key=lambda word: word not in counts)
+    """The words of a table: those that the text has, then the others, each in the table's order.
+
+    Tables have words with spaces in them, or line breaks; text has none such.
+    """
+    words = [] if table is None else [word for word in table.words if word.split() == [word]]
+    return sorted(words, key=lambda word: word not in counts)
 
 
 def train_encoder(
@@ -143,13 +150,18 @@ def train_encoder(
     corpus = read_corpus(paths, without, settings, table)
     on_start(corpus)
     work = folder / "training"
+    try:
+        work.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OutputError(f"{folder}: cannot be written ({error.strerror}); give another folder") from None
     model = make_model(corpus, settings, table, resuming=has_checkpoint(work))
     counters = _fit(model, corpus, settings, "" if table is None else table.hash, work, on_step)
     config = _description(corpus, settings, table, counters)
-    write_folder(folder, config, corpus.vocabulary, exported(model))
-    encoder = centred(folder, corpus)
+    found = centred(EncoderFolder(config, corpus.vocabulary, exported(model), hash=""), corpus)
+    # A folder with a description is a finished one: it is written when all is known, and once.
+    write_folder(folder, found.config, found.vocabulary, found.weights)
     shutil.rmtree(work)
-    return encoder
+    return ContextEncoder.load(str(folder))
 
 
 def _fitting(settings: TrainSettings, table: WordVectors | None) -> TrainSettings:
@@ -222,21 +234,33 @@ def _description(
     }
 
 
-def centred(folder: Path, corpus: Corpus) -> ContextEncoder:
-    """Give a written encoder its centre, the mean state over some of its text, and its baseline."""
+def centred(found: EncoderFolder, corpus: Corpus) -> EncoderFolder:
+    """Give an encoder its centre, the mean state over some of its text, and its baseline."""
     sample = corpus.some_sentences(CENTRE_SENTENCES)
-    found = read_folder(folder)
-    states = ContextEncoder(found, str(folder)).states(sample)
+    states = ContextEncoder(found, "new").states(sample)
     means = [
         np.concatenate([forward[1:] for forward, _ in states]).mean(0, dtype=np.float64),
         np.concatenate([backward[:-1] for _, backward in states]).mean(0, dtype=np.float64),
     ]
     weights = found.weights | {"centre": on_grid(np.stack(means), STATE_STEP).astype(np.float16)}
-    write_folder(folder, found.config, found.vocabulary, weights)
-    encoder = ContextEncoder.load(str(folder))
-    baseline = measure_baseline(encoder, unrelated_sentences())
-    write_config(folder, read_config(folder) | {"baseline": baseline})
-    return ContextEncoder.load(str(folder))
+    found = replace(found, weights=weights)
+    return replace(found, config=found.config | {"baseline": _baseline(found, sample)})
+
+
+def _baseline(found: EncoderFolder, own: Sequence[Sequence[str]]) -> float:
+    """On the sample text of the package; of an encoder for another language, or for few words, on its own text.
+
+    Of another language's text such an encoder knows the full stops, which are all alike.
+    """
+    sample: Sequence[Sequence[str]] = unrelated_sentences()
+    words = [word for sentence in sample for word in sentence]
+    if sum(found.vocabulary.find(word) >= 0 for word in words) < LEAST_KNOWN * len(words):
+        count = min(BASELINE_SENTENCES, len(own))
+        sample = [own[k * len(own) // count] for k in range(count)]
+    try:
+        return measure_baseline(ContextEncoder(found, "new"), sample)
+    except SettingsError:
+        return 0.0  # so little text tells nothing; `polyref encoder calibrate` takes more
 
 
 def make_model(
@@ -276,4 +300,4 @@ def perplexity(model: LanguageModel, text: TrainingText) -> float:
             cost, words = model.cost(torch.from_numpy(rows))
             total += float(cost)
             count += words
-    return math.exp(total / count)
+    return math.exp(min(total / count, 50.0)) if total == total else math.nan

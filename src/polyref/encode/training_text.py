@@ -8,6 +8,7 @@ Not:  the model (language_model.py).
 from __future__ import annotations
 
 import hashlib
+from codecs import getincrementaldecoder
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -61,10 +62,12 @@ def _texts(path: str, use: Use, one_each: bool) -> Iterator[str]:
 def _lines(path: str) -> Iterator[str]:
     with open_input(path) as opened:
         number = 0
+        # A line may be longer than what is read at once, which then may end within a character.
+        decoder = getincrementaldecoder("utf-8")()
         while line := opened.line(_MOST_BYTES):
             number += 1
             try:
-                yield line.decode("utf-8").strip()
+                yield decoder.decode(line, final=len(line) < _MOST_BYTES or line.endswith(b"\n")).strip()
             except UnicodeDecodeError:
                 raise InputError("not UTF-8", "save the text as UTF-8", file=path, line=number) from None
 

@@ -12,6 +12,8 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,7 +22,7 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
-from polyref.errors import InputError, SettingsError
+from polyref.errors import InputError, OutputError, SettingsError
 
 BEST = "best.safetensors"
 _COUNTERS = "counters.json"
@@ -47,6 +49,13 @@ def save_checkpoint(
 ) -> None:
     """Write a checkpoint beside the last one, then drop the last one."""
     checkpoints = folder / "checkpoints"
+    with _writing(checkpoints):
+        _save_checkpoint(checkpoints, model, optimiser, counters, run)
+
+
+def _save_checkpoint(
+    checkpoints: Path, model: torch.nn.Module, optimiser: torch.optim.Optimizer, counters: Counters, run: str
+) -> None:
     name = f"{counters.updates:09d}-{counters.epoch:04d}-{counters.batch:07d}"
     new = checkpoints / f"{name}.partial"
     shutil.rmtree(new, ignore_errors=True)
@@ -61,7 +70,7 @@ def save_checkpoint(
     _flush(checkpoints)
     for old in checkpoints.iterdir():
         if old.name != name:
-            shutil.rmtree(old)
+            shutil.rmtree(old, ignore_errors=True)
 
 
 def load_checkpoint(
@@ -81,7 +90,7 @@ def load_checkpoint(
         counters = Counters(**content)
         model.load_state_dict(load_file(last / "model.safetensors"))
         _load_optimiser(optimiser, load_file(last / "optimiser.safetensors"))
-    except (OSError, ValueError, KeyError, TypeError, RuntimeError, SafetensorError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RuntimeError, SafetensorError) as error:
         raise InputError(
             f"the checkpoint cannot be read ({error})", "delete the folder and start again", file=str(last)
         ) from None
@@ -91,14 +100,20 @@ def load_checkpoint(
 def save_best(folder: Path, model: torch.nn.Module) -> None:
     """Keep the weights as the best so far."""
     new = folder / f"{BEST}.partial"
-    save_file(_weights(model), new)
-    _flush(new)
-    new.replace(folder / BEST)
+    with _writing(folder / BEST):
+        save_file(_weights(model), new)
+        _flush(new)
+        new.replace(folder / BEST)
 
 
 def load_best(folder: Path, model: torch.nn.Module) -> None:
     """Give a model the best weights of a run."""
-    model.load_state_dict(load_file(folder / BEST))
+    try:
+        model.load_state_dict(load_file(folder / BEST))
+    except (OSError, RuntimeError, SafetensorError) as error:
+        raise InputError(
+            f"the best weights cannot be read ({error})", "delete the folder and start again", file=str(folder / BEST)
+        ) from None
 
 
 def has_checkpoint(folder: Path) -> bool:
@@ -132,6 +147,15 @@ def _load_optimiser(optimiser: torch.optim.Optimizer, tensors: dict[str, torch.T
         state.setdefault(int(parameter), {})[name] = tensor
     content["state"] = state
     optimiser.load_state_dict(content)
+
+
+@contextmanager
+def _writing(path: Path) -> Iterator[None]:
+    """What cannot be written says where: a full disk must not look like another fault."""
+    try:
+        yield
+    except (OSError, SafetensorError) as error:
+        raise OutputError(f"{path}: cannot be written ({getattr(error, 'strerror', None) or error})") from None
 
 
 def _flush(path: Path) -> None:

@@ -19,10 +19,11 @@ from typing import Literal, TypeVar
 import torch
 
 from polyref.errors import PolyrefError
-from polyref.fit.checkpoint import BEST, Counters, load_best, load_checkpoint, save_best, save_checkpoint
+from polyref.fit.checkpoint import Counters, load_best, load_checkpoint, save_best, save_checkpoint
 from polyref.fit.settings import FitSettings
 
 Batch = TypeVar("Batch")
+_CURE = "lower the learning rate, and start again in another folder"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,12 +69,13 @@ def fit(
         model.eval()
         with torch.inference_mode():
             value = validate()
+        if math.isnan(value):
+            raise PolyrefError(f"the validation is no number after {counters.updates:,} updates; {_CURE}")
         _judge(value, model, counters, settings, folder)
         on_step(_step("epoch", counters, value))
         counters.epoch, counters.batch, counters.loss, counters.items = counters.epoch + 1, 0, 0.0, 0
         save_checkpoint(folder, model, optimiser, counters, run)
-    if (folder / BEST).exists():
-        load_best(folder, model)
+    load_best(folder, model)
     model.eval()
     return counters
 
@@ -96,8 +98,8 @@ def _update(
     torch.nn.utils.clip_grad_norm_(model.parameters(), settings.clip)
     optimiser.step()
     total = float(loss.detach())
-    if total != total:
-        raise PolyrefError(f"the loss is no number after {counters.updates:,} updates; lower the learning rate")
+    if math.isnan(total):
+        raise PolyrefError(f"the loss is no number after {counters.updates:,} updates; {_CURE}")
     counters.loss += total
     counters.items += items
     counters.batch += 1
