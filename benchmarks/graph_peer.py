@@ -2,7 +2,7 @@
 
 In:   the references of one example as words, and their vectors.
 Out:  the best new sentences with their scores.
-Not:  polyref: only its rules are used here, none of its code.
+Not:  polyref: only its rules are used here, none of its code; which words are never linked, it is told.
 
 Every step is the plain one: a Python loop for the alignment, a graph that is asked for a path before each
 merge, a list of all sentences, and a score from sacreBLEU for each.
@@ -11,7 +11,7 @@ merge, a list of all sentences, and a score from sacreBLEU for each.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations, pairwise
 
 import networkx as nx
@@ -34,6 +34,8 @@ def best_sentences(
     known: Sequence[np.ndarray],
     *,
     baseline: float,
+    vetoed: Callable[[str, str], bool],
+    position: int,
     penalty: int,
     wanted: int,
 ) -> list[tuple[float, str]]:
@@ -43,6 +45,8 @@ def best_sentences(
     kept = sorted(distinct.values())
     references = [references[n] for n in kept]
     similarity = similarities(references, [vectors[n] for n in kept], [known[n] for n in kept], baseline)
+    for (i, j), matrix in similarity.items():
+        restrain(matrix, references[i], references[j], vetoed, position)
     graph, finals = merge(references, spanning_tree(similarity, len(references), penalty))
     texts = [" ".join(reference) for reference in references]
     scored = []
@@ -70,6 +74,22 @@ def similarities(
     starts = np.cumsum([0, *map(len, references)])
     parts = [slice(*bounds) for bounds in pairwise(starts)]
     return {(i, j): scaled[parts[i], parts[j]] for i, j in combinations(range(len(parts)), 2)}
+
+
+def restrain(
+    similarity: np.ndarray, left: Words, right: Words, vetoed: Callable[[str, str], bool], position: int
+) -> None:
+    """Words of different places lose what these differ by, `position` at most; what is never linked is put to -1."""
+    similarity -= np.abs(places(left, position)[:, None] - places(right, position)[None, :])
+    for u, word in enumerate(left):
+        for v, other in enumerate(right):
+            if vetoed(word, other):
+                similarity[u, v] = -UNIT
+
+
+def places(words: Words, position: int) -> np.ndarray:
+    last = len(words) - 1
+    return (2 * position * np.arange(last + 1) + last) // (2 * last) if last else np.array([position // 2])
 
 
 def spanning_tree(

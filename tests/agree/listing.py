@@ -20,12 +20,13 @@ import oracle
 from sacrebleu.metrics.bleu import BLEU
 
 from polyref import AlignSettings, Example, Lattice, SearchSettings, TextSettings, WordVectors, read
-from polyref.align import soft_similarity
+from polyref.align import is_vetoed, soft_similarity
 from polyref.text import tokenize
 
 BEST = 20
 CLOSE = 1e-6
 PENALTY = 0.6
+SOFT = AlignSettings("soft", "rescaled", PENALTY)
 SACREBLEU = BLEU(smooth_method="none", tokenize="none", effective_order=True)
 
 
@@ -46,14 +47,14 @@ def naive(words: Sequence[tuple[str, ...]], vectors: WordVectors | None) -> orac
             vectors.baseline,
         )
         rows: oracle.Matrix = square[: len(words[i]), len(words[i]) :].tolist()
-        return rows
+        return oracle.restrained(words[i], words[j], rows, is_vetoed, round(SOFT.position * oracle.ONE))
 
-    return oracle.lattice(words, similarity, round(PENALTY * 10_000))
+    return oracle.lattice(words, similarity, round(PENALTY * oracle.ONE))
 
 
 def differences(example: Example, vectors: WordVectors | None, most: int) -> tuple[int, list[str]]:
     """How many sentences were listed (0: too many), and what differs."""
-    align = AlignSettings("hard") if vectors is None else AlignSettings("soft", "rescaled", PENALTY)
+    align = AlignSettings("hard") if vectors is None else SOFT
     texts = [reference.text for reference in example.references]
     ours = Lattice.from_references(texts, align=align, encoder=vectors, engine="compiled")
     if ours.count >= most:

@@ -31,6 +31,24 @@ def hard_similarity(left: Sequence[str], right: Sequence[str]) -> Matrix:
     return [[ONE if u == v else 0 for v in right] for u in left]
 
 
+def restrained(
+    left: Sequence[str], right: Sequence[str], similarity: Matrix, vetoed: Callable[[str, str], bool], weight: int
+) -> Matrix:
+    """The similarity less what places differ by, each rounded to whole units; vetoed pairs are at -1."""
+
+    def place(number: int, words: Sequence[str]) -> int:
+        way = Fraction(number, len(words) - 1) if len(words) > 1 else Fraction(1, 2)
+        return math.floor(weight * way + Fraction(1, 2)) if len(words) > 1 else math.floor(weight * way)
+
+    return [
+        [
+            -ONE if vetoed(word, other) else similarity[u][v] - abs(place(u, left) - place(v, right))
+            for v, other in enumerate(right)
+        ]
+        for u, word in enumerate(left)
+    ]
+
+
 def align(left: Sequence[str], right: Sequence[str], similarity: Matrix, penalty: int) -> tuple[int, list[Link]]:
     """The best score of equation 3, and the links that earn it, from left to right."""
     best = [[0] * (len(right) + 1) for _ in range(len(left) + 1)]

@@ -7,12 +7,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from itertools import accumulate
+from typing import Any
 
 import numpy as np
 import oracle
 import pytest
 
-from polyref.align import MergeOrder
+from polyref import AlignSettings, TextSettings, WordVectors
+from polyref.align import MergeOrder, soft_similarity
 from polyref.align.similarity import Matrix
 from polyref.lattice import Engine, Lattice, SearchSettings
 
@@ -145,3 +147,50 @@ def test_zeros_rank_by_lower_orders_as_the_oracle_has_it(listed: Compared) -> No
         best = lattice.best(30, SearchSettings(min_bleu=0))
         keys = [oracle.exact_key(sentence.words, case.words) for sentence in best]
         assert keys == expected.keys[:30], case
+
+
+# -- with veto and position -------------------------------------------------------------------------------------------
+
+# Words between bars exclude each other; a mark and a word of negation exclude all words but their like.
+GROUPS = ["two 2 | three", "red | blue | grey gray", ". | ,"]
+APART = ["not don't", ".", ","]
+WORDS = [*"a" * 3, "cat", "on", "two", "2", "three", "red", "blue", "grey", "gray", "not", "don't", ".", ","]
+
+
+def vetoed(word: str, other: str) -> bool:
+    def part(text: str, parts: list[str]) -> int:
+        return next((number for number, words in enumerate(parts, 1) if text in words.split()), 0)
+
+    if part(word, APART) != part(other, APART) or {word, other} in ({"a", "two"}, {"a", "2"}, {"a", "three"}):
+        return True
+    members = [(part(word, group.split(" | ")), part(other, group.split(" | "))) for group in GROUPS]
+    return any(one and two and one != two for one, two in members)
+
+
+@pytest.mark.parametrize("position", [0.0, 0.05, 0.4])
+def test_lattices_of_words_with_vectors_are_the_oracles(position: float, engine: Engine) -> None:
+    generator = random.Random(f"vetoed {position}")
+    vectors = WordVectors(sorted(set(WORDS)), np.random.default_rng(1).normal(0.8, 1.0, (len(set(WORDS)), 3)))
+    settings = AlignSettings("soft", "cosine", 0.5, position=position)
+    for _ in range(EXAMPLES):
+        texts = [" ".join(generator.choices(WORDS, k=generator.randint(1, 7))) for _ in range(4)]
+        words = list(dict.fromkeys(tuple(text.split()) for text in texts))
+        numbers = {word: number for number, word in enumerate(vectors.words)}
+
+        def similarity(i: int, j: int, words: list[tuple[str, ...]] = words, numbers: dict[str, int] = numbers) -> Any:
+            both = vectors.encode([words[i], words[j]])
+            square = soft_similarity(
+                [numbers[word] for word in (*words[i], *words[j])],
+                np.concatenate([encoding.vectors for encoding in both]),
+                np.concatenate([encoding.known for encoding in both]),
+                0.0,
+            )
+            block = square[: len(words[i]), len(words[i]) :].tolist()
+            return oracle.restrained(words[i], words[j], block, vetoed, round(position * oracle.ONE))
+
+        expected = oracle.lattice(words, similarity)
+        found = Lattice.from_references(
+            texts, align=settings, text=TextSettings("whitespace"), encoder=vectors, engine=engine
+        )
+        sizes = (oracle.count(expected), expected.states, len(expected.arcs), expected.pieces)
+        assert (found.count, found.states, len(found.arcs), found.pieces) == sizes, texts

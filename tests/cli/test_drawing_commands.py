@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from samples import Families
 
 
 def record(id: str, *references: str) -> bytes:
@@ -97,3 +98,39 @@ def test_a_pair_without_sense_is_refused(pair: tuple[str, str], problem: str, ru
     done = run("matrix", "-", "--pair", *pair, stdin=TWO)
     assert done.code == 2
     assert problem in done.err
+
+
+DOGS = b'{"id": "x", "source": 1, "references": ["two dogs , left", "three dogs . right"]}'
+ALIKE = Families([(1.0, "two three"), (1.0, "left right"), (1.0, ". ,")])
+
+
+@pytest.mark.parametrize(
+    ("options", "linked", "loss"),
+    [
+        ([], [1], 0.05),
+        (["--veto", "numbers,marks"], [1, 3], 0.05),
+        (["--veto", "none"], [0, 1, 2, 3], 0.05),
+        (["--veto", "none", "--position", "0"], [0, 1, 2, 3], 0),
+        (["--position", "0.3"], [1], 0.3),
+        (["--preset", "paper"], [0, 1, 2, 3], 0),
+        (["--preset", "paper", "--veto", "contrasts", "--position", "0.1"], [0, 1, 2], 0.1),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) and value and isinstance(value[0], str) else "",
+)
+def test_a_matrix_shows_what_veto_and_position_do(options, linked, loss, run, tmp_path: Path) -> None:
+    soft = ["--align", "soft", "--encoder", ALIKE.save(tmp_path / "alike.npz"), "--similarity", "cosine"]
+    [one] = map(json.loads, run("matrix", "-", "--json", *soft, *options, stdin=DOGS).out.splitlines())
+    assert one["links"] == [[place, place] for place in linked]
+    assert one["similarity"][0][3] == -loss  # words that have nothing in common, at opposite ends
+    vetoed = [[place, place] for place in range(4) if place not in linked]
+    assert [pair for pair in one["vetoed"] if pair[0] == pair[1]] == vetoed
+    assert {one["similarity"][u][v] for u, v in one["vetoed"]} <= {-1}
+
+
+def test_hard_alignment_knows_no_veto_and_no_position(run) -> None:
+    plain, with_options = (
+        run("matrix", "-", "--json", *options, stdin=DOGS).out
+        for options in ([], ["--veto", "marks", "--position", "1"])
+    )
+    assert plain == with_options
+    assert json.loads(plain)["vetoed"] == []

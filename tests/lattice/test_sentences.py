@@ -65,8 +65,8 @@ def test_a_sample_is_given_by_its_seed(cats: Lattice) -> None:
 
 
 def test_adaptive_penalty_gives_way_until_there_are_enough(engine_name: Any) -> None:
-    encoder = WordVectors(["cat", "dog"], np.array([[1.0, 0.0], [0.8, 0.6]]))
-    references = ["the cat sat", "a dog sat"]
+    encoder = WordVectors(["cat", "kitten"], np.array([[1.0, 0.0], [0.8, 0.6]]))
+    references = ["the cat sat", "a kitten sat"]
 
     def penalty(at_least: int) -> float | None:
         align = AlignSettings("soft", "cosine", AdaptivePenalty(0.9, 0.1, 0.5, at_least))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -41,8 +42,8 @@ def test_indonesia_is_merged_in_two_steps_to_the_papers_33_and_213(soft: Lattice
 def test_captions_say_what_a_step_did(soft: Lattice) -> None:
     assert [caption(step) for step in soft.steps()] == [
         "3 references side by side",
-        "A and B merged: 6 links, worth 2.40 over the penalty 0.6; 17 sentences, 14 of them new",
-        "A and C merged: 6 links, worth 2.40 over the penalty 0.6; 216 sentences, 213 of them new",
+        "A and B merged: 6 links, worth 2.38 over the penalty 0.6; 17 sentences, 14 of them new",
+        "A and C merged: 6 links, worth 2.38 over the penalty 0.6; 216 sentences, 213 of them new",
     ]
 
 
@@ -104,9 +105,10 @@ def test_the_way_steps_through_every_word_and_slants_at_links_only(first: str, s
 def test_a_comparison_shows_the_similarity_that_was_used(soft: Lattice) -> None:
     found = compare(soft, 1, 0)  # the order does not matter
     assert found.pair == (0, 1)
-    assert found.similarity[1][1] == pytest.approx(1.0)
-    assert found.caption() == "6 links, worth 2.40 over the penalty 0.6"
-    assert found.worth == pytest.approx(2.4)
+    # "reiterated" is the second of 8 words, "repeats" the second of 11: 1/7 and 1/10 of the way, of which 0.05 counts.
+    assert found.similarity[1][1] == pytest.approx(1 - 0.05 * (1 / 7 - 1 / 10), abs=1e-4)
+    assert found.caption() == "6 links, worth 2.38 over the penalty 0.6"
+    assert found.worth == pytest.approx(sum(found.similarity[u][v] - 0.6 for u, v in found.links))
 
 
 def test_the_table_has_a_star_at_each_link() -> None:
@@ -115,11 +117,31 @@ def test_the_table_has_a_star_at_each_link() -> None:
 
 
 def test_negative_similarities_are_written_and_drawn() -> None:
-    encoder = WordVectors(["up", "down"], np.array([[1.0, 0.0], [-1.0, 0.1]]))
+    encoder = WordVectors(["up", "over"], np.array([[1.0, 0.0], [-1.0, 0.1]]))
     align = AlignSettings("soft", "cosine", 0.6)
-    found = compare(Lattice.from_references(["up", "down"], align=align, encoder=encoder, engine="plain"), 0, 1)
+    found = compare(Lattice.from_references(["up", "over"], align=align, encoder=encoder, engine="plain"), 0, 1)
     assert "-1.00" in found.as_table() or "-0.99" in found.as_table()
     assert ">-.99<" in draw_matrix(found) or ">-1.00<" in draw_matrix(found)
+    assert not found.vetoed
+
+
+def test_a_pair_that_is_never_linked_is_crossed_out(engine_name: Any) -> None:
+    alike = Families([(1.0, "two three"), (1.0, "left right")]).encoder()
+    references = ["two cats left", "three cats right"]
+    align = AlignSettings("soft", "cosine", 0.0)
+    lattice = Lattice.from_references(references, align=align, encoder=alike, engine=engine_name)
+    found = compare(lattice, 0, 1)
+    assert found.vetoed == {(0, 0), (2, 2)}
+    assert found.links == [(1, 1)]
+    assert [found.similarity[0][0], found.similarity[2][2]] == [-1, -1]
+    assert json.loads(found.as_json())["vetoed"] == [[0, 0], [2, 2]]
+    assert found.as_table().splitlines()[1].split() == ["two", "×", "-0.03", "-0.05"]
+    assert found.caption().endswith("; × never linked")
+    assert draw_matrix(found).count('class="cross"') == 2
+    free = AlignSettings("soft", "cosine", 0.0, veto=(), position=0)
+    plain = compare(Lattice.from_references(references, align=free, encoder=alike, engine=engine_name), 0, 1)
+    assert (plain.vetoed, plain.links) == (frozenset(), [(0, 0), (1, 1), (2, 2)])
+    assert 'class="cross"' not in draw_matrix(plain)
 
 
 @pytest.mark.parametrize("suffix", ["svg", "html", "json"])

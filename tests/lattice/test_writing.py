@@ -131,7 +131,7 @@ def test_any_sentence_is_cut_into_its_words_again_with_any_settings(references, 
 def test_two_marks_meet_only_where_a_reference_has_them_together(engine):
     # The comma is taken for a word, so that a full stop may follow it.
     alike = WordVectors([",", "d"], np.array([[1.0, 0.0], [1.0, 0.0]]))
-    soft = AlignSettings("soft", "cosine", 0.5)
+    soft = AlignSettings("soft", "cosine", 0.5, veto=())
     lattice = Lattice.from_references(["a b c, e f", "a b c d."], align=soft, encoder=alike, engine=engine)
     chosen = lattice.best(50, SearchSettings(min_bleu=0))
     everything = lattice.best(50, SearchSettings(min_bleu=0, unseen_marks=True))
@@ -142,7 +142,7 @@ def test_two_marks_meet_only_where_a_reference_has_them_together(engine):
 def test_no_sentence_ends_with_a_mark_that_ends_no_reference(engine):
     # The comma is taken for the last word, behind which a sentence may end.
     alike = WordVectors([",", "d"], np.array([[1.0, 0.0], [1.0, 0.0]]))
-    soft = AlignSettings("soft", "cosine", 0.5)
+    soft = AlignSettings("soft", "cosine", 0.5, veto=())
     lattice = Lattice.from_references(["a b c, e f", "a b c d"], align=soft, encoder=alike, engine=engine)
     chosen = lattice.best(50, SearchSettings(min_bleu=0))
     everything = lattice.best(50, SearchSettings(min_bleu=0, unseen_marks=True))

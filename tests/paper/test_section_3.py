@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -41,6 +42,7 @@ CAT_SENTENCES = [
     ("a grey and tabby cat inside of a red bowl on a kitchen table", 0.0, False),
 ]
 SOFT = AlignSettings(align="soft", similarity="cosine", penalty=0.6)
+PLAIN = AlignSettings(align="soft", similarity="cosine", penalty=0.5, veto=(), position=0)  # as in the paper
 
 
 @pytest.fixture
@@ -54,11 +56,12 @@ def test_hard_alignment_of_indonesia(engine_name: Any) -> None:
     assert (lattice.count, lattice.new) == (36, 33)
 
 
-def test_soft_alignment_of_indonesia(engine_name: Any) -> None:
+@pytest.mark.parametrize("align", [SOFT, replace(SOFT, penalty=0.5), PLAIN])
+def test_soft_alignment_of_indonesia(align: AlignSettings, engine_name: Any) -> None:
     """Section 3: with synonyms merged as well, the same references generate 213 new pseudo-references."""
     words = [word for family in FAMILIES for word in family]
     encoder = WordVectors(words, np.repeat(np.eye(2), 3, axis=0))
-    lattice = Lattice.from_references(INDONESIA, align=SOFT, encoder=encoder, engine=engine_name)
+    lattice = Lattice.from_references(INDONESIA, align=align, encoder=encoder, engine=engine_name)
     assert (lattice.count, lattice.new) == (216, 213)
 
 
@@ -68,10 +71,11 @@ def test_hard_alignment_makes_the_papers_mistakes(engine_name: Any) -> None:
     assert [mistake in lattice for mistake in MISTAKES] == [True, True]
 
 
-def test_soft_alignment_does_not_make_them(engine_name: Any) -> None:
+@pytest.mark.parametrize("align", [SOFT, PLAIN])
+def test_soft_alignment_does_not_make_them(align: AlignSettings, engine_name: Any) -> None:
     """Section 3.2: where the context vectors tell the two "to" apart, neither mistake is made."""
     encoder = WordVectors(["to"], np.zeros((1, 2)))  # a vector of zeros is alike to nothing, itself included
-    lattice = Lattice.from_references(ELEPHANTS, align=SOFT, encoder=encoder, engine=engine_name)
+    lattice = Lattice.from_references(ELEPHANTS, align=align, encoder=encoder, engine=engine_name)
     assert [mistake in lattice for mistake in MISTAKES] == [False, False]
     assert all(reference in lattice for reference in ELEPHANTS)
 

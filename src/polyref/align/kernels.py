@@ -1,6 +1,6 @@
 """Compiled: alignment of all pairs of references, and the order of merging.
 
-The plain twins are pairwise.py and merge_order.py.
+The plain twins are similarity.py, position.py, veto.py, pairwise.py and merge_order.py.
 """
 
 import numpy as np
@@ -85,6 +85,41 @@ def soft_similarity(words, starts, halves, known, baseline):
                 else:
                     scaled[u, v] = UNIT if words[u] == words[v] else 0
     return scaled
+
+
+@kernel("int32[::1](int64[::1], int64)")
+def places(starts, weight):
+    """The places of all words; the plain twin is in position.py."""
+    place = np.empty(starts[-1], np.int32)
+    for r in range(len(starts) - 1):
+        steps = starts[r + 1] - starts[r] - 1
+        for u in range(steps + 1):
+            place[starts[r] + u] = (2 * weight * u + steps) // (2 * steps) if steps else weight // 2
+    return place
+
+
+@kernel("void(int32[::1], int64[::1], int32[:, ::1], int32[:, ::1], boolean[:, ::1], int64)")
+def restrain(words, starts, similarity, codes, table, weight):
+    """Take from each similarity what the places of the two words differ by; vetoed pairs become -1. In place.
+
+    The plain twins are position.py and Exclusions in veto.py.
+    """
+    place = places(starts, weight)
+    companies, values, rows = codes[0][words], codes[1][words], codes[2][words]
+    for r in range(len(starts) - 2):
+        for u in range(starts[r], starts[r + 1]):
+            company, value, row = companies[u], values[u], table[rows[u]]
+            if company == 0 and value == 0 and rows[u] == 0:  # most words, so their loop is one that needs no branches
+                for v in range(starts[r + 1], len(words)):
+                    apart = abs(place[u] - place[v])
+                    similarity[u, v] = similarity[u, v] - apart if companies[v] == 0 else -UNIT
+                continue
+            for v in range(starts[r + 1], len(words)):
+                differ = value != values[v] and value > 0 and values[v] > 0
+                if company != companies[v] or differ or row[rows[v]]:
+                    similarity[u, v] = -UNIT
+                else:
+                    similarity[u, v] -= abs(place[u] - place[v])
 
 
 @kernel("int64(int32[:, ::1], int64, int64, int64, int64, int64, int32[:, ::1])")

@@ -5,11 +5,14 @@ In:   choices. Out: the penalties to try, in order. Not: doing it (pairwise.py, 
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any, Literal, get_args
 
 from polyref.align.merge_order import MergeOrder
 from polyref.align.similarity import UNIT, Similarity, whole_units
+from polyref.align.veto import VETO_KINDS, VetoKind
 from polyref.errors import SettingsError
 
 Alignment = Literal["hard", "soft"]
@@ -42,12 +45,18 @@ class AdaptivePenalty:
 
 @dataclass(frozen=True, slots=True)
 class AlignSettings:
-    """`penalty` is what a link must beat, in soft alignment; hard alignment does not depend on it."""
+    """`penalty` is what a link must beat, in soft alignment; hard alignment does not depend on it.
+
+    Neither does it on the other two: `veto` names the kinds of words that are never linked, whatever their vectors,
+    and `position` is what a pair loses that stands at opposite ends of its references.
+    """
 
     align: Alignment = "hard"
     similarity: Similarity = "rescaled"
     penalty: float | AdaptivePenalty = 0.6
     merge_order: MergeOrder = "tree"
+    veto: Collection[VetoKind] = VETO_KINDS
+    position: float = 0.05
 
     def __post_init__(self) -> None:
         _check_choice("align", self.align, Alignment)
@@ -55,6 +64,10 @@ class AlignSettings:
         _check_choice("merge order", self.merge_order, MergeOrder)
         if not isinstance(self.penalty, AdaptivePenalty):
             _check_penalty(self.penalty, "penalty")
+        _check_veto(self.veto)
+        # In one order, however it was given: equal settings are equal, and are written alike.
+        object.__setattr__(self, "veto", tuple(kind for kind in VETO_KINDS if kind in self.veto))
+        _check_penalty(self.position, "position")
 
     def penalties(self) -> list[int]:
         """The penalties to try, in units of 1e-4, until the lattice holds `at_least` sentences."""
@@ -75,6 +88,16 @@ class AlignSettings:
 def _check_choice(what: str, value: str, choices: Any) -> None:
     if value not in get_args(choices):
         raise SettingsError(f'unknown {what} "{value}"; choose one of {", ".join(get_args(choices))}')
+
+
+def _check_veto(kinds: Collection[str]) -> None:
+    if isinstance(kinds, str):
+        raise SettingsError(f'the veto is the text "{kinds}"; give a list of kinds')
+    for kind in kinds:
+        if kind not in VETO_KINDS:
+            near = get_close_matches(kind, VETO_KINDS, 1, 0.5)
+            meant = f"did you mean {near[0]}? " if near else ""
+            raise SettingsError(f'unknown veto "{kind}"; {meant}choose from {", ".join(VETO_KINDS)}, or none')
 
 
 def _check_penalty(value: float, what: str) -> None:

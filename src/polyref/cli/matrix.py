@@ -35,6 +35,8 @@ def matrix(
     floor: o.FloorOption = None,
     at_least: o.AtLeastOption = None,
     similarity: o.SimilarityOption = None,
+    veto: o.VetoOption = None,
+    position: o.PositionOption = None,
     preset: o.PresetOption = None,
     tokenizer: o.TokenizerOption = "words",
     keep_case: o.KeepCase = False,
@@ -52,7 +54,7 @@ def matrix(
     from polyref.lattice.drawing.save import suffix_of
 
     adaptive = {"start": start, "step": step, "floor": floor, "at_least": at_least}
-    settings = o.align_settings(align, similarity, penalty, adaptive, "tree", preset)
+    settings = o.align_settings(align, similarity, penalty, adaptive, "tree", preset, veto, position)
     text = TextSettings(tokenizer, fold_case=not keep_case)
     fields = Fields(id_field, source_field, references_field)
     if output is not None:

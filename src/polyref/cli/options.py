@@ -8,11 +8,11 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
 
 import typer
 
-from polyref.align import AdaptivePenalty, AlignSettings, MergeOrder, Similarity
+from polyref.align import VETO_KINDS, AdaptivePenalty, AlignSettings, MergeOrder, Similarity, VetoKind
 from polyref.align.settings import Alignment
 from polyref.data import Format, Losses
 from polyref.errors import SettingsError
@@ -58,6 +58,24 @@ PenaltyOption = Annotated[
     str | None,
     typer.Option("--penalty", metavar="P", help="What a soft link must beat, 0 to 1, or adaptive.  [default: 0.6]"),
 ]
+VetoOption = Annotated[
+    str | None,
+    typer.Option(
+        "--veto",
+        metavar="KINDS",
+        help=f"Words that soft alignment never links: {','.join(VETO_KINDS)}, or none. Hard alignment does not "
+        "depend on it.  [default: all; with --preset paper none]",
+    ),
+]
+PositionOption = Annotated[
+    float | None,
+    typer.Option(
+        "--position",
+        metavar="W",
+        help="What a soft link loses from one end of a reference to the other, 0 to 1. Hard alignment does not "
+        f"depend on it.  [default: {AlignSettings().position:g}; with --preset paper 0]",
+    ),
+]
 StartOption = Annotated[
     float | None, typer.Option("--start", help="Adaptive penalty: where it starts.  [default: 0.9]")
 ]
@@ -79,7 +97,8 @@ TokenizerOption = Annotated[
 ]
 KeepCase = Annotated[bool, typer.Option("--keep-case", help="Tell capitals from small letters.")]
 PresetOption = Annotated[
-    Preset | None, typer.Option("--preset", help="paper: raw cosine, and the paper's penalty 0.6 or its adaptive one.")
+    Preset | None,
+    typer.Option("--preset", help="paper: raw cosine, no veto, no position, and the paper's penalty 0.6 or adaptive."),
 ]
 SeedOption = Annotated[int, typer.Option("--seed", help="Decides among sentences with equal scores.")]
 MinBleu = Annotated[
@@ -131,10 +150,11 @@ def align_settings(
     adaptive: dict[str, Any],
     merge_order: MergeOrder,
     preset: Preset | None,
+    veto: str | None,
+    position: float | None,
 ) -> AlignSettings:
     """The alignment that the options ask for. `adaptive`: start, step, floor and at_least, None where not given."""
-    if similarity is None:
-        similarity = "cosine" if preset == "paper" else "rescaled"
+    usual = AlignSettings(similarity="cosine", veto=(), position=0.0) if preset == "paper" else AlignSettings()
     given = {name: value for name, value in adaptive.items() if value is not None}
     chosen: float | AdaptivePenalty
     if penalty == "adaptive":
@@ -144,7 +164,24 @@ def align_settings(
         raise SettingsError(f"--{option} belongs to the adaptive penalty; add --penalty adaptive")
     else:
         try:
-            chosen = float(penalty) if penalty is not None else AlignSettings().penalty
+            chosen = float(penalty) if penalty is not None else usual.penalty
         except ValueError:
             raise SettingsError(f'the penalty is "{penalty}"; give a number from 0 to 1, or adaptive') from None
-    return AlignSettings(align, similarity, chosen, merge_order)
+    return AlignSettings(
+        align,
+        usual.similarity if similarity is None else similarity,
+        chosen,
+        merge_order,
+        usual.veto if veto is None else _kinds(veto),
+        usual.position if position is None else position,
+    )
+
+
+def _kinds(listed: str) -> list[VetoKind]:
+    """The kinds of veto in a list with commas; unknown ones are refused where the settings are made."""
+    kinds = listed.replace(",", " ").split()
+    if kinds == ["none"]:
+        return []
+    if not kinds or "none" in kinds:
+        raise SettingsError(f'the veto is "{listed}"; give kinds with commas between them, or none alone')
+    return cast("list[VetoKind]", kinds)

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from polyref.align import UNIT, Links
 from polyref.align.pairwise import Table, fill, trace_back
 from polyref.errors import SettingsError
@@ -21,14 +23,16 @@ if TYPE_CHECKING:
     from polyref.lattice.lattice import Lattice
 
 JSON_VERSION = 1
+VETOED = "×"  # stands for the similarity of words that are never linked
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Rows are words of the left reference, columns of the right one. Numbers are what they stand for, 0 to 1.
+    """Rows are words of the left reference, columns of the right one. Numbers are what they stand for, -1 to 1.
 
     `path` leads from corner to corner: (u, v) means that u words on the left and v on the right are done. A step in
     both is a link; a step in one is a word without a partner. `penalty` is None where equal words were linked.
+    `vetoed` pairs are never linked, whatever their vectors; their similarity is -1.
     """
 
     pair: tuple[int, int]
@@ -39,6 +43,7 @@ class Comparison:
     links: Links
     path: tuple[tuple[int, int], ...]
     worth: float
+    vetoed: frozenset[tuple[int, int]] = frozenset()
 
     def as_json(self) -> str:
         content = {
@@ -52,6 +57,7 @@ class Comparison:
             "links": self.links,
             "path": self.path,
             "worth": self.worth,
+            "vetoed": sorted(self.vetoed),
         }
         return json.dumps(content, ensure_ascii=False) + "\n"
 
@@ -63,7 +69,7 @@ class Comparison:
         lines = [" " * names + "".join(f"  {word:>{width}} " for word, width in zip(self.right, widths, strict=True))]
         for u, (word, row) in enumerate(zip(self.left, self.similarity, strict=True)):
             cells = (
-                f"  {self._cell(value):>{width}}{'*' if (u, v) in linked else ' '}"
+                f"  {self._cell(u, v, value):>{width}}{'*' if (u, v) in linked else ' '}"
                 for v, (value, width) in enumerate(zip(row, widths, strict=True))
             )
             lines.append(f"{word:<{names}}" + "".join(cells))
@@ -74,9 +80,12 @@ class Comparison:
         links = f"{len(self.links)} link{'' if len(self.links) == 1 else 's'}"
         if self.penalty is None:
             return f"{links} between equal words"
-        return f"{links}, worth {self.worth:.2f} over the penalty {self.penalty:g}"
+        never = f"; {VETOED} never linked" if self.vetoed else ""
+        return f"{links}, worth {self.worth:.2f} over the penalty {self.penalty:g}{never}"
 
-    def _cell(self, value: float) -> str:
+    def _cell(self, u: int, v: int, value: float) -> str:
+        if (u, v) in self.vetoed:
+            return VETOED
         return ("1" if value else ".") if self.penalty is None else f"{value:.2f}"
 
 
@@ -97,6 +106,10 @@ def compare(lattice: Lattice, first: int, second: int) -> Comparison:
     rows, columns = (slice(starts[same[r]], starts[same[r] + 1]) for r in (first, second))
     units = similarity_of(lattice)[rows, columns].tolist()
     opt = fill(units, lattice.aligned.penalty)
+    vetoed: frozenset[tuple[int, int]] = frozenset()
+    if lattice.aligned.exclusions is not None:
+        left, right = (lattice.numbering.references[same[r]] for r in (first, second))
+        vetoed = frozenset((u, v) for u, v in np.argwhere(lattice.aligned.exclusions.between(left, right)).tolist())
     return Comparison(
         (first, second),
         lattice.tokens[first].surfaces,
@@ -106,6 +119,7 @@ def compare(lattice: Lattice, first: int, second: int) -> Comparison:
         trace_back(opt),
         _path(opt),
         opt[-1][-1] / UNIT,
+        vetoed,
     )
 
 

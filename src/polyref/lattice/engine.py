@@ -18,7 +18,9 @@ import numpy.typing as npt
 
 from polyref import compiled
 from polyref.align.merge_order import Merge, MergeOrder, plan_merges
-from polyref.align.similarity import Matrix, hard_similarity, soft_similarity
+from polyref.align.position import distances
+from polyref.align.similarity import UNIT, Matrix, hard_similarity, soft_similarity
+from polyref.align.veto import Exclusions
 from polyref.lattice.build import States, build
 from polyref.lattice.determinise import MAX_STATES, Automaton, determinise, lattice_arcs, suffix_counts
 from polyref.lattice.search import LIST_LIMIT, MAX_BOUNDS, search
@@ -69,7 +71,18 @@ class Engine(Protocol):
 
     def similarity(
         self, references: Sequence[Sequence[int]], vectors: Vectors, known: npt.NDArray[np.bool_], baseline: float
-    ) -> Matrix: ...
+    ) -> Matrix:
+        """How alike each two words' vectors are."""
+        ...
+
+    def restrained(
+        self, references: Sequence[Sequence[int]], similarity: Matrix, exclusions: Exclusions, position: int
+    ) -> Matrix:
+        """The same, less what words of different places lose (`position` units at most); -1 where a pair is vetoed.
+
+        The matrix that is given may be written over.
+        """
+        ...
 
     def compress(
         self, references: Sequence[Sequence[int]], similarity: Matrix | None, penalty: int, merge_order: MergeOrder
@@ -85,6 +98,13 @@ class PlainEngine:
         self, references: Sequence[Sequence[int]], vectors: Vectors, known: npt.NDArray[np.bool_], baseline: float
     ) -> Matrix:
         return soft_similarity(list(chain.from_iterable(references)), vectors, known, baseline)
+
+    def restrained(
+        self, references: Sequence[Sequence[int]], similarity: Matrix, exclusions: Exclusions, position: int
+    ) -> Matrix:
+        words = list(chain.from_iterable(references))
+        apart = distances(list(map(len, references)), position)
+        return np.where(exclusions.between(words, words), np.int32(-UNIT), similarity - apart)
 
     def compress(
         self, references: Sequence[Sequence[int]], similarity: Matrix | None, penalty: int, merge_order: MergeOrder
@@ -134,6 +154,13 @@ class CompiledEngine:
         halves = np.ascontiguousarray(vectors, np.float16).view(np.uint16)
         matrix: Matrix = self._align_kernels.soft_similarity(words, starts, halves, known, baseline)
         return matrix
+
+    def restrained(
+        self, references: Sequence[Sequence[int]], similarity: Matrix, exclusions: Exclusions, position: int
+    ) -> Matrix:
+        words, starts = self._as_arrays(references)
+        self._align_kernels.restrain(words, starts, similarity, exclusions.codes, exclusions.table, position)
+        return similarity
 
     def compress(
         self, references: Sequence[Sequence[int]], similarity: Matrix | None, penalty: int, merge_order: MergeOrder

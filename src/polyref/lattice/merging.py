@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from polyref import compiled
-from polyref.align import AlignSettings
+from polyref.align import AlignSettings, exclusions, whole_units
 from polyref.encode import Encoder, Encoding
 from polyref.errors import InputError, SettingsError
 from polyref.lattice.engine import AutoEngine, CompiledEngine, Engine, EngineName, PlainEngine
@@ -71,7 +71,7 @@ def merge(
     numbering = number_words(tokens)
     references = numbering.references
     chosen = engine.choose(references) if isinstance(engine, AutoEngine) else engine
-    similarity = None
+    similarity = excluded = None
     if encodings is not None:
         kept = encodings
         if len(references) < len(encodings):
@@ -82,6 +82,9 @@ def merge(
             np.concatenate([encoding.known for encoding in kept]),
             baseline,
         )
+        if align.veto or align.position:
+            excluded = exclusions(numbering.vocabulary, align.veto)
+            similarity = chosen.restrained(references, similarity, excluded, whole_units(align.position))
     for penalty in align.penalties():
         compressed = chosen.compress(references, similarity, penalty, align.merge_order)
         if compressed.count >= align.at_least:
@@ -93,7 +96,7 @@ def merge(
         chosen,
         text=text,
         penalty=align.shown_penalty(penalty),
-        aligned=Aligned(similarity, penalty, align.merge_order),
+        aligned=Aligned(similarity, penalty, align.merge_order, excluded),
     )
 
 

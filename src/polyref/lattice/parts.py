@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from polyref.align import MergeOrder
 from polyref.align.similarity import Matrix
+from polyref.align.veto import Exclusions
 
 
 class Arc(NamedTuple):
@@ -36,8 +37,12 @@ class Sentence:
 
 
 class Aligned(NamedTuple):
-    """What the references were aligned by. Without a similarity, equal words were linked."""
+    """What the references were aligned by. Without a similarity, equal words were linked.
+
+    The similarity is the one that alignment saw: veto and position are in it. `exclusions` tells what was vetoed.
+    """
 
     similarity: Matrix | None
     penalty: int  # in units of 1e-4
     merge_order: MergeOrder
+    exclusions: Exclusions | None = None

@@ -2,6 +2,7 @@
 
 In:   a comparison of two references.
 Out:  SVG: a heat map; the way runs along its cells' edges where a word has no partner, and across a cell at a link.
+      A crossed-out cell is a pair that is never linked.
 Not:  the alignment (align/), writing files whole (save.py).
 """
 
@@ -108,6 +109,12 @@ def _cells(comparison: Comparison, theme: Theme) -> Iterator[str]:
                 f'<rect class="shade{shade}" x="{v * _CELL + 0.75:.2f}" y="{u * _CELL + 0.75:.2f}" '
                 f'width="{_CELL - 1.5}" height="{_CELL - 1.5}" rx="4" fill="{shade_colour(shade, theme)}"/>'
             )
+    for u, v in sorted(comparison.vetoed):
+        x, y, arm = v * _CELL + _CELL / 2, u * _CELL + _CELL / 2, _CELL / 8
+        yield (
+            f'<path class="cross" d="M{x - arm:.2f} {y - arm:.2f}l{2 * arm:.2f} {2 * arm:.2f}m0 {-2 * arm:.2f}'
+            f'l{-2 * arm:.2f} {2 * arm:.2f}" stroke="{theme.faint}" stroke-width="1.6" stroke-linecap="round"/>'
+        )
 
 
 def _way(comparison: Comparison, theme: Theme) -> Iterator[str]:
@@ -128,8 +135,8 @@ def _values(comparison: Comparison, theme: Theme) -> Iterator[str]:
     for u, row in enumerate(comparison.similarity):
         for v, value in enumerate(row):
             at_link = (u, v) in linked
-            if comparison.penalty is None and not value:
-                continue  # equal words or not: there is nothing to read in the others
+            if (comparison.penalty is None and not value) or (u, v) in comparison.vetoed:
+                continue  # equal words or not: there is nothing to read in the others; what is vetoed is crossed out
             written = f"{value:.2f}".replace("0.", ".", 1) if value < 1 else "1"
             on_paper = at_link or _shade(value) < 6
             name, colour = ("ink", theme.ink) if on_paper else ("on-shade", theme.paper)
@@ -168,6 +175,7 @@ def _dark_rules() -> str:
         ".faint": f"fill:{DARK.faint}",
         ".case": f"stroke:{DARK.paper}",
         ".line1": f"stroke:{DARK.line(1)}",
+        ".cross": f"stroke:{DARK.faint}",
         ".on-shade": f"fill:{DARK.paper}",
     }
     for number in range(len(DARK.lines)):
