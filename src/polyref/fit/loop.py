@@ -92,7 +92,7 @@ def _update(
         group["lr"] = counters.learning_rate
     optimiser.zero_grad(set_to_none=True)
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed((settings.seed << 32) + counters.updates)
+        torch.manual_seed((settings.seed * 2654435761 + counters.updates) % 2**32)  # torch looks at 32 bits only
         loss, items = cost(batch)
         (loss / items).backward()  # type: ignore[no-untyped-call]
     torch.nn.utils.clip_grad_norm_(model.parameters(), settings.clip)

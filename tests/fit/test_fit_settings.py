@@ -1,0 +1,74 @@
+"""What can be chosen for training, and what cannot."""
+
+import math
+from dataclasses import replace
+
+import pytest
+
+from polyref.errors import SettingsError
+from polyref.fit import Decay, FitSettings
+from polyref.fit.settings import fingerprint, run_fingerprint
+
+
+@pytest.mark.parametrize(
+    ("choice", "value", "said"),
+    [
+        ("epochs", 0, "epochs is 0; give 1 or more"),
+        ("save_every", 0, "save-every is 0; give 1 or more"),
+        ("learning_rate", 0.0, "the learning rate is 0.0; give a number above 0"),
+        ("learning_rate", math.nan, "the learning rate is nan"),
+        ("learning_rate", math.inf, "the learning rate is inf"),
+        ("weight_decay", -0.1, "the weight decay is -0.1"),
+        ("clip", 0.0, "the clip is 0.0; give a number above 0"),
+        ("clip", math.nan, "the clip is nan"),
+        ("seed", -1, "the seed is -1; give a number from 0"),
+        ("seed", 2**32, "the seed is 4294967296"),
+        ("optimiser", "adam", 'unknown optimiser "adam"; choose one of sgd, adamw'),
+        ("goal", "best", 'unknown goal "best"; choose one of lowest, highest'),
+    ],
+)
+def test_a_choice_that_makes_no_sense_is_refused(choice, value, said):
+    with pytest.raises(SettingsError, match=said):
+        FitSettings(**{choice: value})
+
+
+@pytest.mark.parametrize(
+    ("choice", "value", "said"),
+    [
+        ("factor", 0.0, "the decay is 0.0"),
+        ("factor", 1.5, "the decay is 1.5"),
+        ("factor", math.nan, "the decay is nan"),
+        ("gain", -0.1, "the gain is -0.1"),
+        ("gain", 1.0, "the gain is 1.0"),
+        ("stop_after", 0, "stop-after is 0; give 1 or more"),
+    ],
+)
+def test_a_decay_that_makes_no_sense_is_refused(choice, value, said):
+    with pytest.raises(SettingsError, match=said):
+        Decay(**{choice: value})
+
+
+@pytest.mark.parametrize(("choice", "value"), [("epochs", 7), ("save_every", 9)])
+def test_how_long_a_run_is_and_how_often_it_saves_do_not_make_it_another(choice, value):
+    assert run_fingerprint(FitSettings()) == run_fingerprint(replace(FitSettings(), **{choice: value}))
+
+
+@pytest.mark.parametrize(
+    ("choice", "value"),
+    [
+        ("seed", 1),
+        ("clip", 2.0),
+        ("learning_rate", 0.5),
+        ("optimiser", "sgd"),
+        ("decay", Decay(0.9)),
+        ("weight_decay", 0.1),
+        ("goal", "highest"),
+    ],
+)
+def test_everything_else_makes_a_run_another(choice, value):
+    assert run_fingerprint(FitSettings()) != run_fingerprint(replace(FitSettings(), **{choice: value}))
+    assert run_fingerprint(FitSettings(), "text") != run_fingerprint(FitSettings(), "other text")
+
+
+def test_a_fingerprint_does_not_depend_on_the_order_of_names():
+    assert fingerprint({"a": 1, "b": 2}) == fingerprint({"b": 2, "a": 1}) != fingerprint({"a": 2, "b": 1})
