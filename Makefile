@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: setup demo test check bench clean
+.PHONY: setup demo test check bench align-eval clean
 
 setup: .venv/dev
 
@@ -12,7 +12,9 @@ setup: .venv/dev
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable .
 	touch $@
 
+# torch first and by itself: of the version in constraints.txt, the build for processors where the machine offers one.
 .venv/dev: .venv/base
+	$(BIN)/pip install --quiet --constraint constraints.txt torch
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable ".[dev]"
 	touch $@
 
@@ -32,6 +34,10 @@ test: check
 # Writes docs/benchmarks.md. POLYREF_DATA names a folder with real data sets; without it, generated ones are used.
 bench: .venv/dev
 	$(BIN)/python -m benchmarks
+
+# Alignment against pairs that people aligned; POLYREF_DATA names the folder with the data sets.
+align-eval: .venv/dev
+	$(BIN)/python -m benchmarks.alignment
 
 clean:
 	rm -rf .venv build

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +28,26 @@ from polyref.errors import SettingsError
 SENTENCES_AT_ONCE = 256
 _SMALL = 2_000  # words for which loading the kernel does not pay
 _LEAST_WORDS = 12  # fewer do not tell a language
+
+
+class _Read(NamedTuple):
+    """What was read in a batch, one row a word, sentence after sentence.
+
+    States have a row more for each sentence: that of the boundary, before the first word where it is read forwards, and
+    behind the last where it is read backwards.
+    """
+
+    rows: npt.NDArray[np.int64]  # in the vocabulary; -1 for words outside it
+    own: Floats
+    forward: Floats
+    backward: Floats
+    is_first: npt.NDArray[np.bool_]  # of the states of a sentence
+    is_last: npt.NDArray[np.bool_]
+    ends: npt.NDArray[np.int64]  # of the sentences, in words
+
+    @property
+    def known(self) -> npt.NDArray[np.bool_]:
+        return self.rows >= 0
 
 
 class ContextEncoder:
@@ -85,61 +105,71 @@ class ContextEncoder:
                 "huggingface:NAME of that language, or one trained with polyref encoder train, or --align hard"
             )
 
-    def _encode(self, sentences: Sequence[Sequence[str]]) -> Iterator[Encoding]:
-        for words, forward, backward, own in self._read(sentences):
-            known = np.array([self._vocabulary.find(word) >= 0 for word in words], np.bool_)
-            yield Encoding(self._side_by_side(own, forward, backward), known)
+    def _encode(self, sentences: Sequence[Sequence[str]]) -> list[Encoding]:
+        found: dict[int, Encoding] = {}
+        for batch, read in self._read(sentences):
+            vectors = np.split(self._side_by_side(read), read.ends[:-1])
+            known = np.split(read.known, read.ends[:-1])
+            found.update(zip(batch, map(Encoding, vectors, known), strict=True))
+        return [found[k] for k in range(len(sentences))]
 
     def states(self, sentences: Sequence[Sequence[str]]) -> list[tuple[Floats, Floats]]:
-        """The forward and the backward state at each word; the first row of each is the one at the boundary.
+        """The forward and the backward states of each sentence, in the order of its words.
 
-        Backward states come in the order of the words, too, so the boundary's is the last row there.
+        The first forward state is the one behind the boundary before the first word; the last backward state is the
+        one behind the boundary at the end. So both have a row more than there are words.
         """
-        return [(forward, backward) for _, forward, backward, _ in self._read(sentences)]
+        found: dict[int, tuple[Floats, Floats]] = {}
+        for batch, read in self._read(sentences):
+            ends = read.ends + np.arange(1, len(batch) + 1)
+            both = (np.split(states, ends[:-1]) for states in (read.forward, read.backward))
+            found.update(zip(batch, zip(*both, strict=True), strict=True))
+        return [found[k] for k in range(len(sentences))]
 
     def log_probabilities(self, sentences: Sequence[Sequence[str]]) -> list[npt.NDArray[np.float64]]:
         """Of each word of each sentence, given all the others; words that cannot be predicted are one, the unknown."""
-        expected, words = [], []
-        for sentence, forward, backward, _ in self._read(sentences):
-            around = np.concatenate([forward[:-1], backward[1:]], axis=1)
-            expected.append(around @ self._projection + self._projection_bias)
-            words.append([self._vocabulary.predicted_row(word) for word in sentence])
-        if not expected:
-            return []
-        flat = np.array([row for sentence in words for row in sentence], np.int64)
-        values = log_probabilities(self._output, bounded(np.concatenate(expected)), flat)
-        return np.split(values, np.cumsum([len(sentence) for sentence in words])[:-1])
+        found: dict[int, npt.NDArray[np.float64]] = {}
+        for batch, read in self._read(sentences):
+            around = np.concatenate([read.forward[~read.is_last], read.backward[~read.is_first]], axis=1)
+            expected = bounded(around @ self._projection + self._projection_bias)
+            words = np.minimum(np.where(read.known, read.rows, self._vocabulary.predicted), self._vocabulary.predicted)
+            values = log_probabilities(self._output, expected, words)
+            found.update(zip(batch, np.split(values, read.ends[:-1]), strict=True))
+        return [found[k] for k in range(len(sentences))]
 
     def fluency(self, sentences: Sequence[Sequence[str]]) -> list[float]:
         """The mean of log p(word | all the others) over each sentence's words, to four digits: 0 is best."""
         return [round(float(values.mean()), 4) for values in self.log_probabilities(sentences)]
 
-    def _read(self, sentences: Sequence[Sequence[str]]) -> Iterator[tuple[Sequence[str], Floats, Floats, Floats]]:
+    def _read(self, sentences: Sequence[Sequence[str]]) -> Iterator[tuple[list[int], _Read]]:
+        """Batches of sentences of about one length: which ones they are, and what is read in them."""
         order = sorted(range(len(sentences)), key=lambda k: len(sentences[k]))
-        found: dict[int, tuple[Floats, Floats, Floats]] = {}
         for start in range(0, len(order), SENTENCES_AT_ONCE):
             batch = order[start : start + SENTENCES_AT_ONCE]
-            found.update(zip(batch, self._run([sentences[k] for k in batch]), strict=True))
-        for k, sentence in enumerate(sentences):
-            yield sentence, *found[k]
+            yield batch, self._run([sentences[k] for k in batch])
 
-    def _run(self, sentences: Sequence[Sequence[str]]) -> Iterator[tuple[Floats, Floats, Floats]]:
+    def _run(self, sentences: Sequence[Sequence[str]]) -> _Read:
         # Number 0 is the boundary, which is not the same on both sides.
         number: dict[str, int] = {}
-        numbered = [
-            np.array([0, *[number.setdefault(word, len(number) + 1) for word in sentence]], np.int64)
-            for sentence in sentences
-        ]
+        numbered = [[number.setdefault(word, len(number) + 1) for word in sentence] for sentence in sentences]
+        flat = np.array([word for sentence in numbered for word in sentence], np.int64)
+        rows = np.array([self._vocabulary.find(word) for word in number], np.int64)
         vectors = self.word_vectors(list(number))
-        step = self._step(sum(map(len, numbered)))
-        both = []
-        for side, first in (("forward", 0), ("backward", 1)):
+        step = self._step(len(flat))
+
+        def run_one(side: str, boundary: Floats, ordered: list[npt.NDArray[np.int64]]) -> Floats:
             weights = self._directions[side]
-            read = np.concatenate([self._boundary[first : first + 1], vectors]) @ weights.read + weights.bias
-            ordered = numbered if side == "forward" else [_backwards(sentence) for sentence in numbered]
-            both.append(run(weights, read, ordered, step))
-        for sentence, forward, backward in zip(numbered, *both, strict=True):
-            yield forward, backward[::-1], vectors[sentence[1:] - 1]
+            read = np.concatenate([boundary[None], vectors]) @ weights.read + weights.bias
+            return run(weights, read, ordered, step, backwards=side == "backward")
+
+        forward = run_one("forward", self._boundary[0], [np.array([0, *words]) for words in numbered])
+        backward = run_one("backward", self._boundary[1], [np.array([*words, 0]) for words in numbered])
+        lengths = np.array([len(words) for words in numbered])
+        is_first = np.zeros(len(forward), np.bool_)
+        is_first[np.cumsum(lengths + 1) - lengths - 1] = True
+        return _Read(
+            rows[flat - 1], vectors[flat - 1], forward, backward, is_first, np.roll(is_first, -1), lengths.cumsum()
+        )
 
     def word_vectors(self, words: Sequence[str]) -> Floats:
         """What is read for each word, whatever stands around it: its own vector, or what its spelling tells."""
@@ -150,18 +180,19 @@ class ContextEncoder:
             vectors[place] = on_grid(spelled / max(np.sqrt((spelled**2).sum()), 1e-9), INPUT_STEP)
         return vectors
 
-    def _side_by_side(self, own: Floats, forward: Floats, backward: Floats) -> npt.NDArray[np.float16]:
-        """Own vector and states, each of length 1 and then weighted.
+    def _side_by_side(self, read: _Read) -> npt.NDArray[np.float16]:
+        """Own vector and states, each less what all words share, of length 1 and then weighted.
 
         So the cosine of two such vectors is the weighted mean of their three cosines.
         """
-        centre = self._folder.weights["centre"].astype(np.float32)
+        centre = self._folder.weights["centre.states"].astype(np.float32)
         parts = [
-            _scaled(own, self._share),
-            _scaled(forward[1:] - centre[0], (1 - self._share) / 2),
-            _scaled(backward[:-1] - centre[1], (1 - self._share) / 2),
+            (read.own - self._folder.weights["centre.own"].astype(np.float32), self._share),
+            (read.forward[~read.is_first] - centre[0], (1 - self._share) / 2),
+            (read.backward[~read.is_last] - centre[1], (1 - self._share) / 2),
         ]
-        return np.concatenate(parts, axis=1, dtype=np.float16, casting="same_kind")
+        scaled = [_scaled(rows, share) for rows, share in parts if share > 0]
+        return np.concatenate(scaled, axis=1, dtype=np.float16, casting="same_kind")
 
     def _step(self, words: int) -> Step:
         self._words_seen += words
@@ -197,11 +228,6 @@ def _direction(folder: EncoderFolder, side: str) -> Direction:
         return folder.weights[f"{side}.{name}"].astype(np.float32)
 
     return Direction(np.ascontiguousarray(weights("read").T), np.ascontiguousarray(weights("state").T), weights("bias"))
-
-
-def _backwards(sentence: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """The boundary first, then the words from the last to the first."""
-    return np.concatenate([sentence[:1], sentence[:0:-1]])
 
 
 def _scaled(rows: Floats, share: float) -> Floats:

@@ -30,7 +30,8 @@ def exported(model: LanguageModel) -> dict[str, npt.NDArray[np.float16]]:
         "vectors": vectors,
         "boundary": boundary,
         "pieces": _array(model.pieces),
-        "centre": np.zeros((2, states)),
+        "centre.own": np.zeros(model.settings.vector_size),
+        "centre.states": np.zeros((2, states)),
     }
     for side, direction in (("forward", model.forwards), ("backward", model.backwards)):
         weights = dict(direction.named_parameters())

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -62,30 +61,31 @@ def _sigmoid(x: Floats) -> Floats:
 
 
 def run(
-    direction: Direction,
-    read: Floats,
-    sentences: Sequence[npt.NDArray[np.int64]],
-    step: Step,
-) -> list[Floats]:
-    """The states of each sentence, one row a word, in the order in which the direction reads them.
+    direction: Direction, read: Floats, sentences: Sequence[npt.NDArray[np.int64]], step: Step, *, backwards: bool
+) -> Floats:
+    """The state behind each word of each sentence, one row a word, in the order of the sentences and their words.
 
-    The first word of each is the boundary. `read` has a row for each number that the sentences hold.
+    A sentence begins with the boundary, or ends with it if it is read backwards. `read` has a row for each number.
     """
     lengths = np.array([len(sentence) for sentence in sentences])
     order = np.argsort(-lengths, kind="stable")
     # Longest first: the sentences that are still running are always the first ones, and nothing is padded.
-    running = [int((lengths > t).sum()) for t in range(int(lengths.max(initial=0)))]
-    words: Any = np.zeros((len(running), len(sentences)), np.int64)
-    for place, k in enumerate(order):
-        words[: lengths[k], place] = sentences[k]
+    running = (lengths[order][None, :] > np.arange(lengths.max(initial=0))[:, None]).sum(1).tolist()
+    words = np.zeros((len(running), len(sentences)), np.int64)
+    for place, k in enumerate(order.tolist()):
+        words[: lengths[k], place] = sentences[k][::-1] if backwards else sentences[k]
     size = direction.state.shape[0]
-    states = np.zeros((len(running) + 1, len(sentences), size), np.float32)  # before each step, and behind the last
+    states = np.empty((len(running), len(sentences), size), np.float32)
     cell = np.zeros((len(sentences), size), np.float32)
-    product = np.empty((len(sentences), 4 * size), np.float32)
+    product = np.zeros((len(sentences), 4 * size), np.float32)  # all states are 0 before the first step
     for t, count in enumerate(running):
-        np.matmul(states[t, :count], direction.state, out=product[:count])
-        step(product[:count], read, words[t, :count], cell[:count], states[t + 1, :count])
-    found: list[Floats] = [states[0, :0]] * len(sentences)
-    for place, k in enumerate(order):
-        found[k] = states[1 : lengths[k] + 1, place]
+        if t:
+            np.matmul(states[t - 1, :count], direction.state, out=product[:count])
+        step(product[:count], read, words[t, :count], cell[:count], states[t, :count])
+    places = np.empty(len(order), np.int64)
+    places[order] = np.arange(len(order))
+    within = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    if backwards:
+        within = np.repeat(lengths, lengths) - 1 - within
+    found: Floats = states[within, np.repeat(places, lengths)]
     return found

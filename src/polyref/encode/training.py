@@ -22,7 +22,7 @@ from polyref.encode.baseline import measure_baseline, unrelated_sentences
 from polyref.encode.context import ContextEncoder
 from polyref.encode.export import exported
 from polyref.encode.folder import CONFIG, EncoderFolder, write_folder
-from polyref.encode.grid import STATE_STEP, on_grid
+from polyref.encode.grid import INPUT_STEP, STATE_STEP, on_grid
 from polyref.encode.language_model import LanguageModel, ModelSettings, Spellings, adaptive_cutoffs, learn_spelling
 from polyref.encode.training_text import TrainingText, Use, count_words, is_held_out, read_sentences, text_hash
 from polyref.encode.vectors import WordVectors
@@ -38,8 +38,8 @@ VALIDATION_WORDS_AT_ONCE = 2048
 CENTRE_SENTENCES = 5000
 BASELINE_SENTENCES = 300
 LEAST_KNOWN = 0.5  # of the package's sample text; an encoder that knows less of it is for other text
-# Of the cosine of two words, the share that their own vectors have; the rest is their contexts'.
-WORD_SHARE = 0.0
+# Of the cosine of two words, the share that their own vectors have; the rest is that of their states.
+WORD_SHARE = 0.3
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,15 +235,20 @@ def _description(
 
 
 def centred(found: EncoderFolder, corpus: Corpus) -> EncoderFolder:
-    """Give an encoder its centre, the mean state over some of its text, and its baseline."""
+    """Give an encoder its centre, the means of vectors and states over some of its text, and its baseline."""
     sample = corpus.some_sentences(CENTRE_SENTENCES)
-    states = ContextEncoder(found, "new").states(sample)
+    encoder = ContextEncoder(found, "new")
+    states = encoder.states(sample)
+    own = encoder.word_vectors([word for sentence in sample for word in sentence])
     means = [
         np.concatenate([forward[1:] for forward, _ in states]).mean(0, dtype=np.float64),
         np.concatenate([backward[:-1] for _, backward in states]).mean(0, dtype=np.float64),
     ]
-    weights = found.weights | {"centre": on_grid(np.stack(means), STATE_STEP).astype(np.float16)}
-    found = replace(found, weights=weights)
+    centre = {
+        "centre.own": on_grid(own.mean(0, dtype=np.float64), INPUT_STEP).astype(np.float16),
+        "centre.states": on_grid(np.stack(means), STATE_STEP).astype(np.float16),
+    }
+    found = replace(found, weights=found.weights | centre)
     return replace(found, config=found.config | {"baseline": _baseline(found, sample)})
 
 

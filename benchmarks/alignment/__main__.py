@@ -1,0 +1,5 @@
+"""The command: see evaluate.py."""
+
+from benchmarks.alignment.evaluate import main
+
+main()
