@@ -24,12 +24,14 @@ class Reference:
 class PseudoReference:
     """A reference read off the lattice; `bleu` is its score against the gold ones, 0 to 100.
 
-    `repeat` marks a reference that is said again only to reach the number that was asked for.
+    `repeat` marks a reference that is said again only to reach the number that was asked for. `fluency` is the mean
+    log-probability of its words, each given its neighbours: at most 0, and None where it was not measured.
     """
 
     text: str
     bleu: float
     repeat: bool = False
+    fluency: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
