@@ -82,9 +82,9 @@ def _check_facts(config: dict[str, Any], path: Path) -> None:
     for name in ("vector_size", "state_size", "buckets", "words", "predicted"):
         if type(config.get(name)) is not int or not 0 < config[name] < 2**31:
             raise InputError(f"`{name}` should be a whole number above 0", _CURE, file=str(path))
-    for name in ("baseline", "word_share"):
-        if type(config.get(name)) not in (int, float) or not -1 <= config[name] <= 1:
-            raise InputError(f"`{name}` should be a number from -1 to 1", _CURE, file=str(path))
+    for name, least in (("baseline", -1), ("word_share", 0)):
+        if type(config.get(name)) not in (int, float) or not least <= config[name] <= 1:
+            raise InputError(f"`{name}` should be a number from {least} to 1", _CURE, file=str(path))
     cutoffs = config.get("cutoffs")
     if cutoffs is not None and not (
         isinstance(cutoffs, list)

@@ -1,0 +1,355 @@
+"""The language model as an encoder: what a word's vector depends on, and what it does not."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from small_encoders import GERMAN, WORDS, drawn_text, open_small, write_encoder
+
+from polyref.encode import builtin, kernels, recurrence
+from polyref.encode.context import ContextEncoder
+from polyref.errors import SettingsError
+
+STATES = 6
+Sentence = Sequence[str]
+
+WORD = st.sampled_from([*WORDS, "zebra", "Café", "x", "THE", "a-b", "łódź"])
+SENTENCES = st.lists(st.lists(WORD, max_size=12), max_size=8)
+
+
+@pytest.fixture(scope="module", params=[0.0, 0.4], ids=["contexts alone", "with the own vector"])
+def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_encoder(tmp_path_factory.mktemp("encoder"), states=STATES, word_share=request.param)
+
+
+@pytest.fixture(scope="module")
+def encoder(folder: Path) -> ContextEncoder:
+    return open_small(folder)
+
+
+@pytest.fixture(scope="module")
+def adaptive(tmp_path_factory: pytest.TempPathFactory) -> ContextEncoder:
+    return open_small(write_encoder(tmp_path_factory.mktemp("adaptive"), cutoffs=[3, 9], predicted=15))
+
+
+def all_bytes(encoder: ContextEncoder, sentences: Sequence[Sentence]) -> list[bytes]:
+    encoded = [
+        encoding.vectors.tobytes() + encoding.known.tobytes() + str(encoding.vectors.shape).encode()
+        for encoding in encoder.encode(sentences)
+    ]
+    states = [forward.tobytes() + backward.tobytes() for forward, backward in encoder.states(sentences)]
+    values = [value.tobytes() for value in encoder.log_probabilities(sentences)]
+    return [b"".join(parts) for parts in zip(encoded, states, values, strict=True)]
+
+
+def halves(encoder: ContextEncoder, sentence: Sentence) -> tuple[np.ndarray, np.ndarray]:
+    """The forward and the backward half of each word's vector; what stands before them is the word's own."""
+    vectors = encoder.encode([sentence])[0].vectors
+    return vectors[:, -2 * STATES : -STATES], vectors[:, -STATES:]
+
+
+# What a vector does not depend on
+
+
+@given(sentences=SENTENCES, order=st.randoms(use_true_random=False))
+def test_a_sentence_has_the_same_bytes_alone_in_any_batch_and_in_any_order(encoder, sentences, order):
+    alone = {tuple(sentence): all_bytes(encoder, [sentence])[0] for sentence in sentences}
+    assert all_bytes(encoder, sentences) == [alone[tuple(sentence)] for sentence in sentences]
+    order.shuffle(sentences)
+    assert all_bytes(encoder, sentences) == [alone[tuple(sentence)] for sentence in sentences]
+
+
+def test_a_sentence_has_the_same_bytes_among_a_thousand_others(encoder: ContextEncoder, adaptive: ContextEncoder):
+    many = [line.split() for line in drawn_text([*WORDS, "zebra"], 1000, most=30).splitlines()]
+    for one in (encoder, adaptive):
+        together = all_bytes(one, many)
+        assert len(together) == 1000
+        for k in (0, 1, 255, 256, 257, 500, 999):
+            assert together[k] == all_bytes(one, [many[k]])[0]
+
+
+@given(sentence=st.lists(WORD, max_size=5), longer=st.lists(WORD, min_size=6, max_size=30))
+def test_nothing_of_a_longer_sentence_reaches_a_shorter_one(encoder, sentence, longer):
+    expected = all_bytes(encoder, [sentence])[0]
+    assert all_bytes(encoder, [sentence, longer])[0] == expected
+    assert all_bytes(encoder, [longer, sentence, longer])[1] == expected
+
+
+def test_a_vector_does_not_depend_on_what_was_encoded_before(folder: Path):
+    sentence = ["the", "small", "zebra", "sleeps", "."]
+    fresh = all_bytes(open_small(folder), [sentence])
+    used = open_small(folder)
+    used.encode([line.split() for line in drawn_text(WORDS, 800).splitlines()])
+    assert all_bytes(used, [sentence]) == fresh
+
+
+def test_equal_sentences_have_equal_vectors(encoder: ContextEncoder):
+    one, other, third = encoder.encode([["the", "cat"], ["a"], ["the", "cat"]])
+    assert one.vectors.tobytes() == third.vectors.tobytes() != other.vectors.tobytes()
+
+
+def test_a_folder_that_is_read_again_gives_the_same_bytes(folder: Path, encoder: ContextEncoder, tmp_path: Path):
+    from polyref.encode.folder import read_folder, write_folder
+
+    found = read_folder(folder)
+    write_folder(tmp_path / "copy", found.config, found.vocabulary, found.weights)
+    copy = ContextEncoder.load(str(tmp_path / "copy"))
+    sentences = [["the", "cat", "sits"], ["zebra"], []]
+    assert all_bytes(copy, sentences) == all_bytes(encoder, sentences)
+    assert copy.hash == encoder.hash
+    for file in ("weights.safetensors", "vocabulary.txt", "config.json"):
+        assert (tmp_path / "copy" / file).read_bytes() == (folder / file).read_bytes()
+
+
+# The two ways of computing it
+
+
+def gates(seed: int, count: int, size: int, scale: float) -> tuple[np.ndarray, ...]:
+    rng = np.random.default_rng(seed)
+    product = (rng.normal(size=(count, 4 * size)) * scale).astype(np.float32)
+    read = (rng.normal(size=(5, 4 * size)) * scale).astype(np.float32)
+    return product, read, rng.integers(0, 5, count), (rng.normal(size=(count, size)) * scale).astype(np.float32)
+
+
+@pytest.mark.compiled
+@given(
+    seed=st.integers(0, 10_000),
+    count=st.integers(1, 9),
+    size=st.integers(1, 40),
+    scale=st.sampled_from([1e-6, 0.1, 1.0, 5.0, 40.0]),
+)
+def test_the_compiled_step_gives_the_same_bits_as_the_plain_one(seed, count, size, scale):
+    product, read, rows, cell = gates(seed, count, size, scale)
+    found = []
+    for step in (recurrence.plain_step, kernels.step):
+        next_cell, state = cell.copy(), np.empty_like(cell)
+        step(product, read, rows, next_cell, state)
+        found.append((next_cell.tobytes(), state.tobytes()))
+    assert found[0] == found[1]
+
+
+@pytest.mark.compiled
+def test_an_encoder_gives_the_same_bytes_with_either_step(folder: Path, monkeypatch: pytest.MonkeyPatch):
+    """Few words are read with the plain step, many with the compiled one."""
+    steps = {"plain": 0, "compiled": 0}
+
+    def counted(name: str, step: Callable[..., None]) -> Callable[..., None]:
+        def run(*arguments: np.ndarray) -> None:
+            steps[name] += 1
+            step(*arguments)
+
+        return run
+
+    monkeypatch.setattr("polyref.encode.context.plain_step", counted("plain", recurrence.plain_step))
+    monkeypatch.setattr(kernels, "step", counted("compiled", kernels.step))
+    many = [line.split() for line in drawn_text(WORDS, 600, most=12).splitlines()]
+    small, large = open_small(folder), open_small(folder)
+    plain = [small.encode([sentence])[0].vectors.tobytes() for sentence in many[:50]]
+    assert steps["plain"] and not steps["compiled"]
+    compiled = [encoding.vectors.tobytes() for encoding in large.encode([*many, *many[::-1]])]
+    large.encode(many)
+    steps["plain"] = 0
+    assert [encoding.vectors.tobytes() for encoding in large.encode(many[:50])] == plain == compiled[:50]
+    assert steps["compiled"] and not steps["plain"]
+
+
+def test_the_step_is_that_of_an_lstm():
+    product, read, rows, cell = gates(1, 4, 8, 2.0)
+    before, state = cell.astype(np.float64), np.empty_like(cell)
+    recurrence.plain_step(product, read, rows, cell, state)
+    enter, keep, new, leave = np.split(product.astype(np.float64) + read[rows], 4, axis=1)
+    sigmoid = lambda x: 1 / (1 + np.exp(-x))  # noqa: E731
+    expected = sigmoid(keep) * before + sigmoid(enter) * np.tanh(new)
+    assert np.abs(cell - expected).max() < 1e-5
+    assert np.abs(state - sigmoid(leave) * np.tanh(expected)).max() <= 2**-11 + 1e-5
+    assert (state * 1024 == np.rint(state * 1024)).all()
+
+
+# What a vector means
+
+
+@given(sentence=st.lists(WORD, min_size=2, max_size=10))
+def test_the_last_word_changes_the_backward_half_of_the_first_and_not_its_forward_half(encoder, sentence):
+    other = [*sentence[:-1], "window" if sentence[-1] != "window" else "chair"]
+    (forward, backward), (forward_too, backward_too) = halves(encoder, sentence), halves(encoder, other)
+    assert (forward[:-1] == forward_too[:-1]).all()
+    assert (forward[-1] != forward_too[-1]).any()
+    # How far a change reaches depends on the weights; next to it, it must be felt.
+    assert (backward[-2:] != backward_too[-2:]).any(1).all()
+
+
+@given(sentence=st.lists(WORD, min_size=2, max_size=10))
+def test_the_first_word_changes_the_forward_half_of_the_last_and_not_its_backward_half(encoder, sentence):
+    other = ["window" if sentence[0] != "window" else "chair", *sentence[1:]]
+    (forward, backward), (forward_too, backward_too) = halves(encoder, sentence), halves(encoder, other)
+    assert (backward[1:] == backward_too[1:]).all()
+    assert (backward[0] != backward_too[0]).any()
+    assert (forward[:2] != forward_too[:2]).any(1).all()
+
+
+def test_a_change_is_felt_across_a_whole_sentence(encoder: ContextEncoder):
+    sentence = ["the", "cat", "sits", "on", "a", "red", "chair"]
+    assert (halves(encoder, sentence)[1][0] != halves(encoder, [*sentence[:-1], "table"])[1][0]).any()
+    assert (halves(encoder, sentence)[0][-1] != halves(encoder, ["a", *sentence[1:]])[0][-1]).any()
+
+
+def test_a_word_of_one_sentence_knows_where_it_ends(encoder: ContextEncoder):
+    """The boundary is read, and it is not the same on both sides."""
+    alone, before = encoder.states([["the"], ["the", "the"]])
+    assert (alone[0][1] == before[0][1]).all()
+    assert (alone[1][0] != before[1][0]).any()
+    assert (alone[0][0] != alone[1][-1]).any()
+
+
+def test_the_states_at_the_boundary_are_the_same_in_all_sentences(encoder: ContextEncoder):
+    found = encoder.states([["the", "cat"], ["zebra"], []])
+    assert [len(forward) for forward, _ in found] == [len(backward) for _, backward in found] == [3, 2, 1]
+    assert len({forward[0].tobytes() for forward, _ in found}) == 1
+    assert len({backward[-1].tobytes() for _, backward in found}) == 1
+
+
+@given(sentence=st.lists(WORD, min_size=1, max_size=8))
+def test_vectors_have_length_one(encoder, sentence):
+    lengths = np.linalg.norm(encoder.encode([sentence])[0].vectors.astype(np.float64), axis=1)
+    assert np.abs(lengths - 1).max() < 2e-3
+
+
+@pytest.mark.parametrize("share", [0.0, 0.25, 1.0])
+def test_a_cosine_is_the_weighted_mean_of_three(tmp_path: Path, share):
+    encoder = open_small(write_encoder(tmp_path, states=STATES, word_share=share))
+    words = ["the", "zebra"]
+    one, other = encoder.encode([words])[0].vectors.astype(np.float64)
+    weights = {name: array.astype(np.float64) for name, array in encoder._folder.weights.items()}
+    (first, last), (forward, backward) = weights["centre.states"], encoder.states([words])[0]
+    parts = [encoder.word_vectors(words) - weights["centre.own"], forward[1:] - first, backward[:-1] - last]
+    cosines = [left @ right / np.sqrt((left @ left) * (right @ right)) for left, right in parts]
+    expected = np.dot([share, (1 - share) / 2, (1 - share) / 2], cosines)
+    assert one @ other == pytest.approx(expected, abs=2e-3)
+
+
+def test_the_same_word_has_another_vector_in_another_context(encoder: ContextEncoder):
+    one, other = encoder.encode([["the", "cat", "sits"], ["a", "cat", "sleeps"]])
+    assert (one.vectors[1] != other.vectors[1]).any()
+
+
+def test_no_sentences_and_no_words_are_fine(encoder: ContextEncoder):
+    assert encoder.encode([]) == encoder.states([]) == encoder.log_probabilities([]) == encoder.fluency([]) == []
+    [encoding] = encoder.encode([[]])
+    assert len(encoding.vectors) == len(encoding.known) == 0
+    assert encoding.vectors.dtype == np.float16
+    [values] = encoder.log_probabilities([[]])
+    assert len(values) == 0
+
+
+# Words outside the vocabulary
+
+
+def test_two_words_outside_the_vocabulary_differ_and_one_is_like_itself(encoder: ContextEncoder):
+    zebra, again, giraffe = encoder.encode([["the", "zebra"], ["the", "zebra"], ["the", "giraffe"]])
+    assert zebra.vectors.tobytes() == again.vectors.tobytes()
+    assert (zebra.vectors[1] != giraffe.vectors[1]).any()
+    assert zebra.known.tolist() == giraffe.known.tolist() == [True, False]
+
+
+def test_a_word_outside_the_vocabulary_is_read_by_its_spelling(encoder: ContextEncoder):
+    """Words that share pieces are more alike than words that share none."""
+    zebra, zebras, motor = encoder.word_vectors(["zebra", "zebras", "motor"]).astype(np.float64)
+    assert zebra @ zebras > 0.5 > abs(zebra @ motor)
+
+
+def test_the_length_of_what_is_read_for_a_word_is_one(encoder: ContextEncoder):
+    lengths = np.linalg.norm(encoder.word_vectors(["the", "zebra", "x", ""]), axis=1)
+    assert np.abs(lengths - 1).max() < 2e-3
+
+
+@pytest.mark.parametrize("word", ["", "x" * 5000, "\ud800", "a\nb", "👍🏽", "\x00"])
+def test_any_word_has_a_vector(encoder: ContextEncoder, word):
+    [encoding] = encoder.encode([["the", word]])
+    assert np.isfinite(encoding.vectors).all()
+    assert encoding.known.tolist() == [True, False]
+    assert np.isfinite(encoder.log_probabilities([["the", word]])[0]).all()
+
+
+def test_capitals_do_not_make_a_word_unknown(encoder: ContextEncoder):
+    assert all_bytes(encoder, [["The", "CAT"]]) == all_bytes(encoder, [["the", "cat"]])
+
+
+# Fluency
+
+
+@given(sentences=st.lists(st.lists(WORD, min_size=1, max_size=10), max_size=8))
+def test_fluency_is_the_same_alone_and_in_a_batch(adaptive, encoder, sentences):
+    for one in (adaptive, encoder):
+        assert one.fluency(sentences) == [one.fluency([sentence])[0] for sentence in sentences]
+
+
+def test_fluency_is_the_mean_of_the_log_probabilities_to_four_digits(encoder: ContextEncoder):
+    sentence = ["the", "cat", "sits", "on", "zebra"]
+    [values] = encoder.log_probabilities([sentence])
+    assert (values < 0).all()
+    assert encoder.fluency([sentence]) == [round(values.mean(), 4)]
+
+
+# Another language
+
+ENGLISH = [
+    ["the", "old", "man", "sits", "near", "the", "window", "."],
+    ["a", "small", "cat", "sleeps", "on", "the", "red", "table", ",", "sleeps", "."],
+]
+FOREIGN = [
+    ["der", "alte", "mann", "sitzt", "am", "fenster", "."],
+    ["eine", "kleine", "katze", "schläft", "auf", "dem", "roten", "tisch", "."],
+]
+
+
+def test_text_in_another_language_is_refused_with_a_cure(folder: Path):
+    encoder = open_small(folder, most_unknown=0.3)
+    with pytest.raises(SettingsError) as refused:
+        encoder.encode(FOREIGN)
+    said = str(refused.value)
+    # All but the full stops, which are no words.
+    assert 'the encoder "small" does not know 100% of these words (der, alte, mann, sitzt, am, ...)' in said
+    assert "--align hard" in said and "vectors:FILE" in said and "polyref encoder train" in said
+
+
+def test_text_that_the_encoder_knows_is_not_refused(folder: Path):
+    assert len(open_small(folder, most_unknown=0.3).encode(ENGLISH)) == 2
+
+
+@pytest.mark.parametrize(("unknown", "refused"), [(3, False), (4, True)])
+def test_a_share_of_unknown_words_is_allowed(folder: Path, unknown, refused):
+    """Of 12 words, 30% are 3.6."""
+    encoder = open_small(folder, most_unknown=0.3)
+    sentence = [*(f"zebra{'x' * k}" for k in range(unknown)), *["cat"] * (12 - unknown)]
+    if refused:
+        with pytest.raises(SettingsError, match="does not know 33% of these words"):
+            encoder.encode([sentence])
+    else:
+        assert encoder.encode([sentence])[0].known.sum() == 9
+
+
+def test_a_few_words_do_not_tell_a_language(folder: Path):
+    assert open_small(folder, most_unknown=0.3).encode([["zebra", "giraffe"]])
+
+
+def test_numbers_and_marks_do_not_tell_a_language(folder: Path):
+    assert open_small(folder, most_unknown=0.3).encode([["12", "!", "?", "3.5", "(", ")"] * 5])
+
+
+def test_an_encoder_of_ones_own_takes_any_text(folder: Path):
+    assert len(ContextEncoder.load(str(folder)).encode([GERMAN])) == 1
+
+
+def test_the_encoders_inside_the_package_refuse_another_language(folder: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(builtin, "builtin_folder", lambda name: folder)
+    encoder = inspect.unwrap(builtin.open_builtin)("english")  # what is opened here is not for other tests
+    assert encoder.name == "english"
+    with pytest.raises(SettingsError, match='"english" does not know 100% of these words'):
+        encoder.encode(FOREIGN)
+    assert encoder.encode(ENGLISH)

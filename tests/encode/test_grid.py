@@ -1,0 +1,102 @@
+"""Sums that come out the same in any order."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from small_encoders import WORDS, open_small, write_encoder
+
+from polyref.encode.grid import EXACT, INPUT_STEP, STATE_STEP, exact_weights, is_exact, on_grid, row_steps
+
+SCALES = st.sampled_from([1e-4, 0.05, 0.3, 1.0, 7.0, 100.0])
+
+
+def in_another_order(left: np.ndarray, right: np.ndarray, order: np.ndarray) -> np.ndarray:
+    """A product whose sums are taken one term after the other, each rounded to float32."""
+    total = np.zeros((len(left), right.shape[1]), np.float32)
+    for k in order:
+        total = (total + (left[:, k : k + 1] * right[k : k + 1]).astype(np.float32)).astype(np.float32)
+    return total
+
+
+def products_agree(left: np.ndarray, right: np.ndarray, rng: np.random.Generator) -> bool:
+    exact = left.astype(np.float64) @ right.astype(np.float64)
+    orders = [np.arange(left.shape[1]), np.arange(left.shape[1])[::-1], rng.permutation(left.shape[1])]
+    found = [left @ right, *(in_another_order(left, right, order) for order in orders)]
+    return all((one.astype(np.float64) == exact).all() for one in found)
+
+
+@given(seed=st.integers(0, 1000), size=st.integers(1, 400), scale=SCALES)
+def test_products_with_states_are_exact_in_any_order(seed, size, scale):
+    rng = np.random.default_rng(seed)
+    weights = exact_weights(rng.normal(size=(8, size)) * scale, longest=size**0.5, largest=1.0, step=STATE_STEP)
+    states = on_grid(np.clip(rng.normal(size=(5, size)), -1, 1), STATE_STEP)
+    states[0] = np.sign(weights[0]) + (weights[0] == 0)  # the largest sum that there can be
+    assert products_agree(states, weights.astype(np.float32).T, rng)
+
+
+@given(seed=st.integers(0, 1000), size=st.integers(1, 300), scale=SCALES)
+def test_products_with_unit_vectors_are_exact_in_any_order(seed, size, scale):
+    rng = np.random.default_rng(seed)
+    longest = 1 + 0.5 * INPUT_STEP * size**0.5
+    weights = exact_weights(rng.normal(size=(8, size)) * scale, longest=longest, largest=1.0, step=INPUT_STEP)
+    vectors = rng.normal(size=(5, size))
+    vectors[0] = weights[0].astype(np.float64) + 1e-12  # the direction of the largest sum
+    vectors = on_grid(vectors / np.linalg.norm(vectors, axis=1, keepdims=True), INPUT_STEP)
+    assert products_agree(vectors, weights.astype(np.float32).T, rng)
+
+
+def test_weights_that_are_not_on_a_grid_would_not_do():
+    """The other tests can fail."""
+    rng = np.random.default_rng(0)
+    states = on_grid(np.clip(rng.normal(size=(5, 300)), -1, 1), STATE_STEP)
+    assert not products_agree(states, rng.normal(size=(300, 8)).astype(np.float32), rng)
+
+
+@given(size=st.integers(200, 1200), level=st.integers(0, 9), slack=st.floats(0.98, 1.0))
+def test_many_weights_that_are_all_rounded_up_are_still_exact(size, level, slack):
+    weights = np.full((1, size), slack * (2.0**level - size * 2.0**-12) / (1.01 * size))
+    rounded = exact_weights(weights, longest=size**0.5, largest=1.0, step=STATE_STEP)
+    ones = np.ones((1, size), np.float32)
+    assert products_agree(ones, rounded.astype(np.float32).T, np.random.default_rng(0))
+    assert np.abs(rounded - weights).max() < 0.1 * weights.max()
+
+
+@given(seed=st.integers(0, 1000), size=st.integers(1, 400), scale=SCALES)
+def test_rounded_weights_are_near_to_the_ones_before(seed, size, scale):
+    weights = np.random.default_rng(seed).normal(size=(6, size)) * scale
+    rounded = exact_weights(weights, longest=size**0.5, largest=1.0, step=STATE_STEP).astype(np.float64)
+    steps = row_steps(weights, longest=size**0.5, largest=1.0, step=STATE_STEP)[:, None]
+    # Half a step of the grid, and half of float16's own.
+    assert (np.abs(rounded - weights) <= steps / 2 + np.abs(weights) * 2.0**-10 + 2.0**-25).all()
+
+
+def test_a_row_that_reaches_too_far_is_not_exact():
+    weights, steps = np.ones((1, 4)), np.array([2.0**-10])
+    limit = {"longest": 2.0, "largest": 1.0}
+    assert is_exact(weights, steps, step=2.0**-10, **limit)
+    assert not is_exact(weights, steps, step=4 / EXACT * 2**10, **limit)
+
+
+def test_zeros_are_on_every_grid():
+    assert (exact_weights(np.zeros((3, 5)), longest=1.0, largest=1.0, step=STATE_STEP) == 0).all()
+
+
+@pytest.mark.parametrize("value", [0.3, -0.3, 1.0, 0.0, 2.0**-12])
+def test_a_value_on_the_grid_is_the_nearest_multiple(value):
+    [found] = on_grid(np.array([value]), INPUT_STEP)
+    assert found / INPUT_STEP == np.rint(value / INPUT_STEP)
+    assert np.float16(found) == found
+
+
+def test_what_an_encoder_multiplies_is_exact(tmp_path):
+    """States and vectors of the encoder itself, with the weights of its folder."""
+    encoder = open_small(write_encoder(tmp_path, states=64, size=32, strength=2.0))
+    weights = {name: array.astype(np.float32) for name, array in encoder._folder.weights.items()}
+    rng = np.random.default_rng(1)
+    words = [*WORDS, "zebra", "giraffe"]
+    forward, backward = encoder.states([words])[0]
+    for side, states in (("forward", forward), ("backward", backward)):
+        assert products_agree(states, weights[f"{side}.state"].T, rng)
+        assert products_agree(encoder.word_vectors(words), weights[f"{side}.read"].T, rng)
+    assert products_agree(np.concatenate([forward, backward], 1), weights["projection.weight"].T, rng)
