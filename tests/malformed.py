@@ -51,6 +51,10 @@ def with_keys(members: str) -> str:
     return f'{{"source": "s", "references": ["a cat"], {members}}}'
 
 
+def with_fluency(value: str) -> str:
+    return with_keys(f'"pseudo_references": [{{"text": "a", "bleu": 1, "fluency": {value}}}]')
+
+
 # Each of these stands on the second line of a file, behind a good one.
 _RECORDS = {
     "broken JSON": (
@@ -146,6 +150,18 @@ _RECORDS = {
         with_keys(f'"pseudo_references": [{{"text": "a", "bleu": 1{"0" * 400}}}]'),
         'the "bleu" of pseudo-reference 1 is',
     ),
+    "a fluency that is a text": (
+        with_fluency('"-2.3"'),
+        'the "fluency" of pseudo-reference 1 is a text; give a finite',
+    ),
+    "a fluency that is a truth value": (with_fluency("false"), 'the "fluency" of pseudo-reference 1 is true or false'),
+    "a fluency above 0": (
+        with_fluency("0.5"),
+        'the "fluency" of pseudo-reference 1 is 0.5; give a finite number that is at most 0, or take the key out',
+    ),
+    "a fluency without end": (with_fluency("-1e400"), 'the "fluency" of pseudo-reference 1 is -inf'),
+    "a fluency of 400 digits": (with_fluency(f"-1{'0' * 400}"), 'the "fluency" of pseudo-reference 1 is -inf'),
+    "a fluency that is NaN": (with_fluency("NaN"), "broken JSON: NaN is no JSON value"),
     "an old pseudo-reference that is blank": (
         with_keys('"pseudo_references": [{"text": "", "bleu": 1}]'),
         "the text of pseudo-reference 1 is blank",

@@ -101,6 +101,11 @@ _PARQUET = {
     "a reference that is null": (parquet(source=["s"], references=[["a", None]]), "reference 2 is null", 1),
     "a blank reference": (parquet(source=["s"], references=[["a", " "]]), "reference 2 is blank", 1),
     "a row whose source is null": (parquet(source=["s", None], references=[["a"], ["b"]]), '"source" is missing', 2),
+    "a fluency above 0": (
+        parquet(source=["s"], references=[["a"]], pseudo_references=[[{"text": "b", "bleu": 1.0, "fluency": 0.5}]]),
+        'the "fluency" of pseudo-reference 1 is 0.5; give a finite number that is at most 0',
+        1,
+    ),
     "an id twice": (
         parquet(id=[7, 8, 7], source=["s"] * 3, references=[["a"]] * 3),
         'the id "7" comes twice (first on line 1)',
@@ -232,6 +237,13 @@ _CSV = {
     "a weight of zero": (b"source,ref,weight\ns,a,0\n", "the weight of reference 1 is 0", 2),
     "a score that is no number": (b"source,ref,bleu\ns,a,\ns,b,good\n", '"bleu" is no number', 3),
     "a score over 100": (b"source,ref,bleu\ns,a,\ns,b,101\n", 'the "bleu" of pseudo-reference 1 is not between', 2),
+    "a fluency that is no number": (b"source,ref,bleu,fluency\ns,a,,\ns,b,1,good\n", '"fluency" is no number', 3),
+    "a fluency that is not finite": (b"source,ref,bleu,fluency\ns,a,,\ns,b,1,-inf\n", '"fluency" is no number', 3),
+    "a fluency above 0": (
+        b"source,ref,bleu,fluency\ns,a,,\ns,b,1,2\n",
+        'the "fluency" of pseudo-reference 1 is 2.0; give a finite number that is at most 0',
+        2,
+    ),
     "pseudo-references only": (b"source,ref,bleu\ns,a,50\n", "the example has pseudo-references only", 2),
     "a repeat that is neither": (
         b"source,ref,bleu,repeat\ns,a,,\ns,b,1,yes\n",

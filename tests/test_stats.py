@@ -71,7 +71,19 @@ def test_pseudo_references_are_counted_apart_from_gold_ones():
         "per_example": 1.0,
         "tokens_per_pseudo_reference": {"tokens": 5, "mean": 2.5, "median": 2.5, "longest": 3},
         "bleu": 85.0,
+        "fluency": None,
     }
+
+
+def test_the_mean_fluency_is_over_the_pseudo_references_that_have_one_and_are_no_repeats():
+    pseudo = (
+        PseudoReference("a", 90.0, fluency=-2.0),
+        PseudoReference("b", 80.0, fluency=-2.5004),
+        PseudoReference("c", 70.0),
+        PseudoReference("a", 90.0, repeat=True, fluency=-9.0),
+    )
+    found = statistics([example("1", "d", pseudo=pseudo[:1]), example("2", "e", pseudo=pseudo[1:])])
+    assert found["pseudo_references"]["fluency"] == -2.2502
 
 
 def test_single_references_have_no_overlap():

@@ -116,6 +116,8 @@ class PseudoStatistics:
     lengths: Lengths = field(default_factory=Lengths)
     repeats: int = 0
     bleu: float = 0.0
+    fluency: float = 0.0
+    measured: int = 0  # those that have a fluency
     examples: int = 0  # those that have any
 
     def add(self, example: Example, text: TextSettings) -> None:
@@ -126,6 +128,9 @@ class PseudoStatistics:
             else:
                 self.lengths.add(len(tokenize(pseudo.text, text)))
                 self.bleu += pseudo.bleu
+                if pseudo.fluency is not None:
+                    self.fluency += pseudo.fluency
+                    self.measured += 1
 
     def summary(self, examples: int) -> dict[str, Any]:
         number = self.lengths.counts.total()
@@ -136,6 +141,7 @@ class PseudoStatistics:
             "per_example": _mean(number, examples),
             "tokens_per_pseudo_reference": self.lengths.summary(),
             "bleu": _mean(self.bleu, number),
+            "fluency": _mean(self.fluency, self.measured, digits=4),
         }
 
 

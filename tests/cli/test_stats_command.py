@@ -57,6 +57,14 @@ def test_pseudo_references_have_rows_of_their_own(run, sample_file, tmp_path: Pa
     assert "pseudo BLEU, mean" in run("stats", tmp_path / "expanded.jsonl").out.decode()
 
 
+def test_the_mean_fluency_is_a_row_where_there_is_one(run):
+    record = b'{"references": ["a"], "pseudo_references": [{"text": "b", "bleu": 1, "fluency": -2.25}]}\n'
+    rows = [line.split() for line in run("stats", "-", stdin=record).out.decode().splitlines()]
+    assert ["pseudo", "fluency,", "mean", "-2.25"] in rows
+    assert json.loads(run("stats", "-", "--json", stdin=record).out)["pseudo_references"]["fluency"] == -2.25
+    assert "fluency" not in run("stats", "-", stdin=record.replace(b', "fluency": -2.25', b"")).out.decode()
+
+
 def test_a_source_is_not_needed(run):
     done = run("stats", "-", stdin=b'{"references": ["a cat", "the cat"]}\n')
     assert done.code == 0

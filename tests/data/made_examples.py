@@ -50,7 +50,7 @@ def results(alphabet: str) -> st.SearchStrategy[dict[str, Any]]:
     """What expand adds; nothing, every second time."""
     pseudo = st.fixed_dictionaries(
         {"text": sentences(alphabet), "bleu": st.integers(0, 10_000).map(lambda n: n / 100)},
-        optional={"repeat": st.just(True)},
+        optional={"fluency": st.integers(-90_000, 0).map(lambda n: n / 10_000), "repeat": st.just(True)},
     )
     lattice = st.fixed_dictionaries(
         {

@@ -132,6 +132,26 @@ def test_results_are_nested_columns(tmp_path: Path):
     assert list(read(tmp_path / "out.parquet")) == [example]
 
 
+def test_a_fluency_that_was_not_measured_is_null(tmp_path: Path):
+    pseudo = PseudoReference("a dog", 97.1), PseudoReference("a", 100.0, fluency=-2.3145)
+    example = Example("x", "s", (Reference("a"),), pseudo)
+    write([example], tmp_path / "out.parquet")
+    [row] = pq.read_table(tmp_path / "out.parquet").to_pylist()
+    assert row["pseudo_references"] == [
+        {"text": "a dog", "bleu": 97.1, "fluency": None},
+        {"text": "a", "bleu": 100.0, "fluency": -2.3145},
+    ]
+    assert list(read(tmp_path / "out.parquet")) == [example]
+
+
+def test_a_fluency_that_is_not_finite_is_none_which_is_said(parquet):
+    pseudo = [[{"text": "a dog", "bleu": 97.1, "fluency": float("nan")}]]
+    losses = Losses()
+    [example] = read(parquet(source=["s"], references=[["a"]], pseudo_references=pseudo), losses=losses)
+    assert example.pseudo_references == (PseudoReference("a dog", 97.1),)
+    assert losses.counts == {"numbers that are not finite (read as null)": 1}
+
+
 def test_a_file_is_read_a_batch_at_a_time(tmp_path: Path):
     lines = [f'{{"source": {number}, "references": ["a"]}}\n' for number in range(3000)]
     (tmp_path / "in.jsonl").write_text("".join(lines))

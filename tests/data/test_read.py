@@ -100,6 +100,15 @@ def test_an_expanded_record_is_read_with_its_result(read_records):
     )
 
 
+@pytest.mark.parametrize(
+    ("more", "fluency"), [({}, None), ({"fluency": None}, None), ({"fluency": -2.3}, -2.3), ({"fluency": 0}, 0.0)]
+)
+def test_a_fluency_may_be_there_or_not(read_records, more, fluency):
+    pseudo = {"text": "pseudo 1", "bleu": 97.1, **more}
+    [example] = read_records({"source": 1, "references": ["gold 1"], "pseudo_references": [pseudo]})
+    assert example.pseudo_references == (PseudoReference("pseudo 1", 97.1, fluency=fluency),)
+
+
 @pytest.mark.parametrize(("limit", "pseudo"), [(1, 0), (2, 0), (3, 1), (4, 2), (5, 3), (100, 3)])
 def test_a_limit_takes_all_gold_references_and_then_pseudo_references_by_rank(read_records, limit, pseudo):
     [whole], [example] = read_records(EXPANDED), read_records(EXPANDED, limit=limit)

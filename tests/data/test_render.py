@@ -99,6 +99,23 @@ def test_an_example_that_was_never_in_a_file_is_read_again_as_it_was():
     )
 
 
+def test_a_fluency_stands_between_score_and_repeat_with_four_decimals():
+    pseudo = PseudoReference("a dog", 97.1, fluency=-2.31449), PseudoReference("a", 100.0, repeat=True, fluency=-3.0)
+    text = render(replace(parsed(RECORDS["plain"]), pseudo_references=pseudo))
+    assert text == (
+        RECORDS["plain"][:-1] + ', "pseudo_references": [{"text": "a dog", "bleu": 97.1, "fluency": -2.3145}, '
+        '{"text": "a", "bleu": 100.0, "fluency": -3.0, "repeat": true}]}'
+    )
+    assert parsed(text).pseudo_references == (replace(pseudo[0], fluency=-2.3145), pseudo[1])
+    assert render(parsed(text)) == text
+
+
+@pytest.mark.parametrize("fluency", [0.0, -0.0, -0.00001])
+def test_a_fluency_that_rounds_to_zero_has_no_sign(fluency):
+    pseudo = (PseudoReference("a dog", 97.1, fluency=fluency),)
+    assert '"fluency": 0.0}' in render(replace(parsed(RECORDS["plain"]), pseudo_references=pseudo))
+
+
 def test_a_result_with_no_pseudo_references_is_written_too():
     example = replace(parsed(RECORDS["plain"]), lattice=LatticeSummary(1, None, exact=False))
     assert render(example).endswith(

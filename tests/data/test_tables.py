@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from polyref.data import Fields, Losses, WriteSettings, read, write
-from polyref.example import Example, Reference
+from polyref.example import Example, PseudoReference, Reference
 
 
 def table(folder: Path, content: str, name: str = "in.csv") -> Path:
@@ -109,11 +109,33 @@ def test_a_table_is_what_it_looks_like(tmp_path: Path):
     assert report.not_kept.counts == {"weights of references": 1}
 
 
+def test_a_fluency_has_its_column_and_is_blank_where_it_was_not_measured(tmp_path: Path):
+    pseudo = PseudoReference("two", 97.1, fluency=-2.3145), PseudoReference("three", 50.0)
+    example = Example("1", "s", (Reference("one"),), pseudo)
+    write([example], tmp_path / "rows.csv")
+    assert (tmp_path / "rows.csv").read_text() == (
+        "id,source,reference,bleu,fluency\n1,s,one,,\n1,s,two,97.1,-2.3145\n1,s,three,50.0,\n"
+    )
+    assert list(read(tmp_path / "rows.csv")) == [example]
+
+
+def test_the_fluency_of_a_gold_reference_is_not_read_which_is_said(tmp_path: Path):
+    losses = Losses()
+    [example] = read(table(tmp_path, "source,ref,bleu,fluency\ns,one,,-1.5\ns,two,90,-2.5\n"), losses=losses)
+    assert example.pseudo_references == (PseudoReference("two", 90.0, fluency=-2.5),)
+    assert losses.counts == {'values of the column "fluency" in rows without "bleu"': 1}
+
+
+def test_without_pseudo_references_fluency_is_a_column_like_any_other(tmp_path: Path):
+    [example] = read(table(tmp_path, "source,ref,fluency\ns,one,good\n"))
+    assert example.record == '{"source": "s", "references": ["one"], "fluency": "good"}'
+
+
 def test_keys_that_would_be_taken_for_something_else_are_kept_as_json(tmp_path: Path):
     lines = tmp_path / "in.jsonl"
-    record = '{"source": "s", "references": ["a"], "weight": "5 kg", "ref": "x", "reference7": "y", "n:json": "z"}'
-    lines.write_text(record + "\n")
+    others = '"weight": "5 kg", "fluency": "good", "ref": "x", "reference7": "y", "n:json": "z"'
+    lines.write_text(f'{{"source": "s", "references": ["a"], {others}}}\n')
     for settings in (WriteSettings(), WriteSettings(reference_columns=True)):
         write(read(lines), tmp_path / "out.csv", settings=settings)
         [example] = read(tmp_path / "out.csv")
-        assert '"weight": "5 kg", "ref": "x", "reference7": "y", "n:json": "z"' in str(example.record)
+        assert others in str(example.record)

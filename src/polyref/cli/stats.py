@@ -107,6 +107,8 @@ def _rows(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield "  pseudo per example, mean", _number(pseudo["per_example"])
         yield "  pseudo tokens, mean", _number(pseudo["tokens_per_pseudo_reference"]["mean"])
         yield "  pseudo BLEU, mean", _number(pseudo["bleu"])
+        if pseudo["fluency"] is not None:
+            yield "  pseudo fluency, mean", _number(pseudo["fluency"])
         if pseudo["repeats"]:
             yield "  repeats besides", _number(pseudo["repeats"])
 

@@ -19,7 +19,7 @@ from polyref.data.jsonl import LATTICE, PSEUDO_REFERENCES, Fields
 from polyref.errors import InputError
 
 JSON = ":json"
-WEIGHT, BLEU, REPEAT = "weight", "bleu", "repeat"
+WEIGHT, BLEU, FLUENCY, REPEAT = "weight", "bleu", "fluency", "repeat"
 OF_REFERENCE = "reference."  # such a column says something about the row's reference, not about the example
 # Names that are known besides the default ones: those of parallel text, and those of the E2E data.
 _SOURCES = ("source", "src", "mr")
@@ -47,6 +47,7 @@ class Columns:
     is_row_each: bool
     weight: Column | None = None
     bleu: Column | None = None
+    fluency: Column | None = None
     repeat: Column | None = None
     of_reference: tuple[Column, ...] = ()
     others: tuple[Column, ...] = field(default=())
@@ -67,7 +68,7 @@ def column_name(fields: Fields) -> str:
 
 def is_taken(key: str, fields: Fields) -> bool:
     """Whether a plain column of this name would be taken for something else than a key that passes through."""
-    names = [*source_names(fields), *reference_names(fields), fields.id, WEIGHT, BLEU, REPEAT]
+    names = [*source_names(fields), *reference_names(fields), fields.id, WEIGHT, BLEU, FLUENCY, REPEAT]
     numbered = any(_numbered(name).fullmatch(key) for name in reference_names(fields))
     return key in names or numbered or key.startswith(OF_REFERENCE) or key in (PSEUDO_REFERENCES, LATTICE)
 
@@ -120,6 +121,8 @@ def columns_of(names: Sequence[str], fields: Fields, file: str, *, require_sourc
     named: dict[str, Column | None] = {"id": _first(by_name, [fields.id, fields.id + JSON]), "source": source}
     if is_row_each:
         named |= {name: by_name.get(name) for name in (WEIGHT, BLEU, REPEAT)}
+        # Without pseudo-references it is somebody's own column, such as people's ratings.
+        named[FLUENCY] = by_name.get(FLUENCY) if BLEU in by_name else None
     taken = {column.position for column in (*references, *named.values()) if column is not None}
     rest = [column for column in found if column.position not in taken]
     of_reference = [column for column in rest if is_row_each and column.key.startswith(OF_REFERENCE)]

@@ -177,8 +177,21 @@ def _pseudo_references(value: Any) -> tuple[PseudoReference, ...]:
         if not 0 <= bleu <= 100:
             raise _WrongError(f'the "bleu" of pseudo-reference {position} is not between 0 and 100', cure)
         text = _text(item.get("text"), f"the text of pseudo-reference {position}", cure)
-        found.append(PseudoReference(text, float(bleu), repeat=item.get("repeat") is True))
+        fluency = item.get("fluency")
+        if fluency is not None:
+            fluency = _fluency(fluency, position)
+        found.append(PseudoReference(text, float(bleu), item.get("repeat") is True, fluency))
     return tuple(found)
+
+
+def _fluency(value: Any, position: int) -> float:
+    cure = "give a finite number that is at most 0, or take the key out"
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise _WrongError(f'the "fluency" of pseudo-reference {position} is {_kind(value)}', cure)
+    number = _float(value)
+    if not -math.inf < number <= 0:
+        raise _WrongError(f'the "fluency" of pseudo-reference {position} is {number}', cure)
+    return number
 
 
 def _lattice(value: Any) -> LatticeSummary | None:

@@ -63,8 +63,9 @@ def _columns(spool: Spool, shape: Shape, losses: Losses) -> list[_Column]:
         else:
             losses.add(f"values of a key that holds half a surrogate pair ({json.dumps(key)})", shape.more[key])
     if shape.pseudo:
+        fluency = [("fluency", arrow.float64())] if shape.fluencies else []
         repeat = [("repeat", arrow.bool_())] if shape.repeats else []
-        struct = arrow.struct([("text", arrow.string()), ("bleu", arrow.float64()), *repeat])
+        struct = arrow.struct([("text", arrow.string()), ("bleu", arrow.float64()), *fluency, *repeat])
         columns.append(_Column(PSEUDO_REFERENCES, arrow.list_(struct), _pseudo))
     if shape.lattices:
         texts = [("sentences", arrow.string()), ("log10_sentences", arrow.float64())]

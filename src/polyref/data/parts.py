@@ -47,6 +47,7 @@ class Shape:
     most_references: int = 0
     weights: int = 0  # other than 1
     pseudo: int = 0
+    fluencies: int = 0  # pseudo-references that have one
     repeats: int = 0
     lattices: int = 0
     ids: int = 0
@@ -63,6 +64,7 @@ class Shape:
         self.references += len(parts.references)
         self.most_references = max(self.most_references, len(parts.references))
         self.pseudo += len(parts.pseudo)
+        self.fluencies += sum(1 for pseudo in parts.pseudo if "fluency" in pseudo)
         self.repeats += sum(1 for pseudo in parts.pseudo if pseudo.get("repeat"))
         self.lattices += parts.lattice is not None
         if parts.id is not None:

@@ -107,6 +107,8 @@ def _reference_json(reference: Reference) -> Any:
 def _pseudo_json(pseudo: PseudoReference) -> dict[str, Any]:
     # Two decimals: what a person reads, and the same bytes on every machine's exp and log.
     written: dict[str, Any] = {"text": pseudo.text, "bleu": round(pseudo.bleu, 2)}
+    if pseudo.fluency is not None:
+        written["fluency"] = round(pseudo.fluency, 4) + 0.0  # the sum is 0.0 where rounding gives -0.0
     if pseudo.repeat:
         written["repeat"] = True
     return written
@@ -121,5 +123,5 @@ def _lattice_json(lattice: LatticeSummary) -> dict[str, Any]:
     }
 
 
-def _dump(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
+# One encoder for all: json.dumps makes a new one at every call.
+_dump = json.JSONEncoder(ensure_ascii=False).encode

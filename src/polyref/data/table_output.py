@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from polyref.data.columns import BLEU, JSON, OF_REFERENCE, REPEAT, WEIGHT, column_name, is_taken
+from polyref.data.columns import BLEU, FLUENCY, JSON, OF_REFERENCE, REPEAT, WEIGHT, column_name, is_taken
 from polyref.data.jsonl import LATTICE, PSEUDO_REFERENCES, Fields
 from polyref.data.losses import Losses
 from polyref.data.output import open_output
@@ -79,7 +79,8 @@ class _Columns:
         self.names = [self.id, *([self.source] if shape.sources else [])]
         if self.is_row_each:
             self.names += [self.reference, *([WEIGHT] if shape.weights else [])]
-            self.names += [*([BLEU] if shape.pseudo else []), *([REPEAT] if shape.repeats else [])]
+            self.names += [*([BLEU] if shape.pseudo else []), *([FLUENCY] if shape.fluencies else [])]
+            self.names += [REPEAT] if shape.repeats else []
             self.names += self.of_reference.values()
         else:
             self.names += [f"{self.reference}{number}" for number in range(shape.most_references)]
@@ -114,9 +115,10 @@ class _Columns:
         for reference in parts.references:
             yield {**shared, **self._of_reference(reference, id)}
         for pseudo in parts.pseudo:
+            fluency = {FLUENCY: repr(float(pseudo["fluency"]))} if "fluency" in pseudo else {}
             repeat = {REPEAT: "true"} if pseudo.get("repeat") else {}
             text = self._text(pseudo["text"], id)
-            yield {**shared, self.reference: text, BLEU: repr(float(pseudo["bleu"])), **repeat}
+            yield {**shared, self.reference: text, BLEU: repr(float(pseudo["bleu"])), **fluency, **repeat}
 
     def _shared(self, parts: Parts, id: str | int) -> Cells:
         cells = {self.id: json.dumps(id, ensure_ascii=False) if self.id.endswith(JSON) else str(id)}

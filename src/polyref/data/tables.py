@@ -180,6 +180,8 @@ def _reference_a_row(table: Table, group: list[Row], fields: Fields, losses: Los
             pseudo.append(_pseudo(table, row, text))
         else:
             gold.append(_gold(table, row, text))
+            if table.cell(row, columns.fluency):
+                losses.add('values of the column "fluency" in rows without "bleu"')
     if not gold:
         raise InputError(
             "the example has pseudo-references only",
@@ -200,10 +202,16 @@ def _gold(table: Table, row: Row, text: str) -> Any:
 
 def _pseudo(table: Table, row: Row, text: str) -> dict[str, Any]:
     bleu = _number(table, row, table.cell(row, table.columns.bleu), "bleu")
+    fluency = table.cell(row, table.columns.fluency)
     repeat = table.cell(row, table.columns.repeat)
     if repeat not in ("", "true", "false"):
         raise InputError('"repeat" is neither true nor false', "leave it blank", file=table.opened.name, line=row.line)
-    return {"text": text, "bleu": bleu, **({"repeat": True} if repeat == "true" else {})}
+    found: dict[str, Any] = {"text": text, "bleu": bleu}
+    if fluency:
+        found["fluency"] = _number(table, row, fluency, "fluency")
+    if repeat == "true":
+        found["repeat"] = True
+    return found
 
 
 def _number(table: Table, row: Row, cell: str, name: str) -> float:
