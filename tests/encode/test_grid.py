@@ -53,12 +53,14 @@ def test_weights_that_are_not_on_a_grid_would_not_do():
     assert not products_agree(states, rng.normal(size=(300, 8)).astype(np.float32), rng)
 
 
-@given(size=st.integers(200, 1200), level=st.integers(0, 9), slack=st.floats(0.98, 1.0))
-def test_many_weights_that_are_all_rounded_up_are_still_exact(size, level, slack):
-    weights = np.full((1, size), slack * (2.0**level - size * 2.0**-12) / (1.01 * size))
+@pytest.mark.parametrize("size", [497, 609, 785, 868, 966, 1100])
+@pytest.mark.parametrize("level", [0, 5, 9])
+def test_many_weights_that_are_all_rounded_up_are_still_exact(size, level):
+    """Their sum stays just below a power of two before they are rounded, and does not behind."""
+    weights = np.full((1, size), 0.9999 * (2.0**level - size * 2.0**-12) / (1.01 * size))
     rounded = exact_weights(weights, longest=size**0.5, largest=1.0, step=STATE_STEP)
-    ones = np.ones((1, size), np.float32)
-    assert products_agree(ones, rounded.astype(np.float32).T, np.random.default_rng(0))
+    nearly_one = np.full((1, size), 1 - STATE_STEP, np.float32)  # an odd number of steps, so no sum is round by chance
+    assert products_agree(nearly_one, rounded.astype(np.float32).T, np.random.default_rng(0))
     assert np.abs(rounded - weights).max() < 0.1 * weights.max()
 
 

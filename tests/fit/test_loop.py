@@ -173,6 +173,27 @@ def test_the_same_seed_gives_the_same_weights_and_another_seed_others(tmp_path: 
     assert one == other != third
 
 
+def test_each_update_draws_anew_and_by_the_seed(tmp_path: Path):
+    drawn: dict[int, list[float]] = {}
+    for seed in (1, 2):
+        model, numbers = Line(), drawn.setdefault(seed, [])
+
+        def cost(batch, model=model, numbers=numbers):
+            numbers.append(float(torch.rand(1)))
+            return model.cost(batch)
+
+        fit(
+            model,
+            batches=batches,
+            cost=cost,
+            validate=lambda: 1.0,
+            settings=FitSettings(epochs=2, seed=seed),
+            folder=tmp_path / str(seed),
+            run="run",
+        )
+    assert len({*drawn[1], *drawn[2]}) == 4 * BATCHES
+
+
 def test_a_run_does_not_touch_the_randomness_of_its_caller(tmp_path: Path):
     torch.manual_seed(5)
     expected = torch.rand(3)
