@@ -14,10 +14,11 @@ from time import perf_counter
 from typing import Literal, get_args
 
 from polyref.align import AlignSettings
-from polyref.encode import Encoder, Encoding
+from polyref.encode import ContextEncoder, Encoder, Encoding, default_encoder
 from polyref.errors import InputError, SettingsError
 from polyref.example import Example, LatticeSummary, PseudoReference
-from polyref.lattice import AutoEngine, Engine, SearchSettings, check_words, merge, prepare
+from polyref.fluency import LanguageModel, choose_fluent
+from polyref.lattice import AutoEngine, Engine, Lattice, SearchSettings, check_words, merge, prepare
 from polyref.tally import Tally
 from polyref.text import TextSettings, Tokens, tokenize
 
@@ -32,11 +33,13 @@ class ExpandSettings:
     """`per_example` is the paper's K': the references wanted in all, gold ones included.
 
     `shortfall` says what happens where a lattice has too few sentences: keep what there is, repeat references in turn
-    (gold ones first), or fail.
+    (gold ones first), or fail. `fluency` is a margin: sentences that are less fluent than the least fluent gold
+    reference by more than that are left out; None leaves out none.
     """
 
     per_example: int = 20
     shortfall: Shortfall = "keep"
+    fluency: float | None = None
     text: TextSettings = field(default_factory=TextSettings)
     align: AlignSettings = field(default_factory=AlignSettings)
     search: SearchSettings = field(default_factory=SearchSettings)
@@ -44,8 +47,25 @@ class ExpandSettings:
     def __post_init__(self) -> None:
         if not 1 <= self.per_example <= self.search.tie_limit:
             raise SettingsError(f"per-example is {self.per_example}; give a number from 1 to {self.search.tie_limit:,}")
+        if self.fluency is not None and not -100 <= self.fluency <= 100:
+            raise SettingsError(f"the fluency margin is {self.fluency}; give a number of about 0 to 1")
         if self.shortfall not in get_args(Shortfall):
             raise SettingsError(f'unknown shortfall "{self.shortfall}"; choose one of {", ".join(get_args(Shortfall))}')
+
+
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """What the work is done with. Soft alignment takes the built-in encoder where none is given."""
+
+    engine: Engine | AutoEngine = field(default_factory=AutoEngine)
+    encoder: Encoder | None = None
+    language_model: LanguageModel | None = None
+
+    def judge(self) -> LanguageModel:
+        """What tells how fluent sentences are: the model given, the encoder if it can, else the built-in one."""
+        if self.language_model is not None:
+            return self.language_model
+        return self.encoder if isinstance(self.encoder, ContextEncoder) else default_encoder()
 
 
 def expand(
@@ -54,37 +74,27 @@ def expand(
     *,
     settings: ExpandSettings | None = None,
     encoder: Encoder | None = None,
+    language_model: LanguageModel | None = None,
     engine: Engine | AutoEngine | None = None,
     tally: Tally | None = None,
 ) -> Iterator[Example]:
     """Give each example pseudo-references until it has `per_example` references in all.
 
-    Soft alignment needs an encoder. A `tally` counts what happens on the way.
+    Soft alignment uses the built-in encoder unless another one is given. A `tally` counts what happens on the way.
     """
     settings = settings or ExpandSettings()
     if per_example is not None:
         settings = replace(settings, per_example=per_example)
-    return _expand(iter(examples), settings, encoder, engine or AutoEngine(), Tally() if tally is None else tally)
+    tools = Tools(engine or AutoEngine(), encoder, language_model)
+    return _expand(iter(examples), settings, tools, Tally() if tally is None else tally)
 
 
-def _expand(
-    waiting: Iterator[Example],
-    settings: ExpandSettings,
-    encoder: Encoder | None,
-    engine: Engine | AutoEngine,
-    tally: Tally,
-) -> Iterator[Example]:
+def _expand(waiting: Iterator[Example], settings: ExpandSettings, tools: Tools, tally: Tally) -> Iterator[Example]:
     while chunk := list(islice(waiting, CHUNK)):
-        yield from expand_chunk(chunk, settings, encoder, engine, tally)
+        yield from expand_chunk(chunk, settings, tools, tally)
 
 
-def expand_chunk(
-    examples: Sequence[Example],
-    settings: ExpandSettings,
-    encoder: Encoder | None,
-    engine: Engine | AutoEngine,
-    tally: Tally,
-) -> list[Example]:
+def expand_chunk(examples: Sequence[Example], settings: ExpandSettings, tools: Tools, tally: Tally) -> list[Example]:
     """Expand examples that are encoded together."""
     started = perf_counter()
     tokens = [[tokenize(reference.text, settings.text) for reference in example.references] for example in examples]
@@ -92,39 +102,80 @@ def expand_chunk(
         check_words(references, example.line)
     tally.spend("tokens", started)
     started = perf_counter()
-    baseline, encodings = prepare(settings.align, encoder, [words for example in tokens for words in example])
+    baseline, encodings = prepare(settings.align, tools.encoder, [words for example in tokens for words in example])
     tally.spend("encode", started)
-    expanded = []
-    done = 0
-    for example, references in zip(examples, tokens, strict=True):
-        vectors = None if encodings is None else encodings[done : done + len(references)]
-        done += len(references)
-        expanded.append(expand_example(example, references, vectors, baseline, settings, engine, tally))
-    return expanded
+    lattices = _lattices(tokens, encodings, baseline, settings, tools.engine, tally)
+    if settings.fluency is not None:
+        return _fluent(examples, list(lattices), settings, tools.judge(), tally)
+    # One lattice at a time, so that no more than one is kept.
+    return [_read_off(example, lattice, settings, tally) for example, lattice in zip(examples, lattices, strict=True)]
 
 
-def expand_example(
-    example: Example,
-    tokens: Sequence[Tokens],
-    vectors: Sequence[Encoding] | None,
+def _lattices(
+    tokens: Sequence[Sequence[Tokens]],
+    encodings: Sequence[Encoding] | None,
     baseline: float,
     settings: ExpandSettings,
     engine: Engine | AutoEngine,
     tally: Tally,
-) -> Example:
-    """Merge the references into a lattice, and read the best new sentences off it."""
-    started = perf_counter()
-    lattice = merge(tokens, vectors, settings.align, text=settings.text, baseline=baseline, engine=engine)
-    tally.spend("lattice", started)
+) -> Iterator[Lattice]:
+    """Merge the references of each example."""
+    done = 0
+    for references in tokens:
+        started = perf_counter()
+        vectors = None if encodings is None else encodings[done : done + len(references)]
+        done += len(references)
+        lattice = merge(references, vectors, settings.align, text=settings.text, baseline=baseline, engine=engine)
+        tally.spend("lattice", started)
+        yield lattice
+
+
+def _read_off(example: Example, lattice: Lattice, settings: ExpandSettings, tally: Tally) -> Example:
+    """Read the best new sentences off a lattice."""
     started = perf_counter()
     found = lattice.search(settings.per_example - len(example.references), settings.search)
     pseudo = tuple(map(PseudoReference, lattice.texts(found), lattice.bleus(found)))
     tally.spend("search", started)
+    return _with_result(example, lattice, pseudo, found.exact, settings, tally)
+
+
+def _fluent(
+    examples: Sequence[Example],
+    lattices: Sequence[Lattice],
+    settings: ExpandSettings,
+    model: LanguageModel,
+    tally: Tally,
+) -> list[Example]:
+    """The same, without sentences that are less fluent than the gold references."""
+    assert settings.fluency is not None
+    started = perf_counter()
+    wanted = [settings.per_example - len(example.references) for example in examples]
+    chosen = choose_fluent(lattices, wanted, margin=settings.fluency, model=model, search=settings.search)
+    tally.spend("search", started)
+    expanded = []
+    for example, lattice, choice in zip(examples, lattices, chosen, strict=True):
+        pseudo = tuple(
+            PseudoReference(text, bleu, fluency=fluency)
+            for text, bleu, fluency in zip(choice.texts, choice.bleus, choice.fluencies, strict=True)
+        )
+        tally.left_out += choice.left_out
+        expanded.append(_with_result(example, lattice, pseudo, choice.exact, settings, tally))
+    return expanded
+
+
+def _with_result(
+    example: Example,
+    lattice: Lattice,
+    pseudo: tuple[PseudoReference, ...],
+    exact: bool,
+    settings: ExpandSettings,
+    tally: Tally,
+) -> Example:
     short = settings.per_example - len(example.references) - len(pseudo)
     if short > 0:
         pseudo = fill_up(example, pseudo, short, settings)
-    tally.count(example, pseudo, sentences=lattice.count, exact=found.exact, short=short > 0)
-    summary = LatticeSummary(lattice.count, lattice.penalty, found.exact)
+    tally.count(example, pseudo, sentences=lattice.count, exact=exact, short=short > 0)
+    summary = LatticeSummary(lattice.count, lattice.penalty, exact)
     return replace(example, pseudo_references=pseudo, lattice=summary)
 
 

@@ -28,6 +28,7 @@ class Tally:
     repeats: int = 0
     short: int = 0
     inexact: int = 0
+    left_out: int = 0  # sentences that were not fluent enough
     bleu: float = 0.0
     largest: int = 0
     sentences: array[float] = field(default_factory=lambda: array("d"))
@@ -58,6 +59,7 @@ class Tally:
         self.repeats += other.repeats
         self.short += other.short
         self.inexact += other.inexact
+        self.left_out += other.left_out
         self.bleu += other.bleu
         self.largest = max(self.largest, other.largest)
         self.sentences.extend(other.sentences)
@@ -73,6 +75,7 @@ class Tally:
             "references_after": self.gold + self.pseudo + self.repeats,
             "fell_short": self.short,
             "not_exact": self.inexact,
+            "not_fluent": self.left_out,
             "sentences_median": _shown(middle),
             "sentences_largest": f"{self.largest}" if self.largest < 10**4000 else _shown(math.inf),
             "mean_bleu_kept": round(self.bleu / self.pseudo, 2) if self.pseudo else None,

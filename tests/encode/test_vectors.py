@@ -174,5 +174,5 @@ def test_an_encoder_is_opened_by_its_name(tmp_path: Path):
 
 @pytest.mark.parametrize("name", ["", "glove", "vectors", "vectors:", "bert:x"])
 def test_an_unknown_encoder_is_refused_with_the_ones_that_exist(name):
-    with pytest.raises(SettingsError, match=f'unknown encoder "{name}"; give vectors:FILE'):
+    with pytest.raises(SettingsError, match=f'there is no encoder "{name}"; give english, the folder'):
         open_encoder(name)

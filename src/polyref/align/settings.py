@@ -48,15 +48,17 @@ class AlignSettings:
     """`penalty` is what a link must beat, in soft alignment; hard alignment does not depend on it.
 
     Neither does it on the other two: `veto` names the kinds of words that are never linked, whatever their vectors,
-    and `position` is what a pair loses that stands at opposite ends of its references.
+    and `position` is what a pair loses that stands at opposite ends of its references. `baseline` is used instead of
+    what the encoder says that unrelated words share.
     """
 
     align: Alignment = "hard"
     similarity: Similarity = "rescaled"
-    penalty: float | AdaptivePenalty = 0.6
+    penalty: float | AdaptivePenalty = 0.5
     merge_order: MergeOrder = "tree"
     veto: Collection[VetoKind] = VETO_KINDS
-    position: float = 0.05
+    position: float = 0.02
+    baseline: float | None = None
 
     def __post_init__(self) -> None:
         _check_choice("align", self.align, Alignment)
@@ -68,6 +70,8 @@ class AlignSettings:
         # In one order, however it was given: equal settings are equal, and are written alike.
         object.__setattr__(self, "veto", tuple(kind for kind in VETO_KINDS if kind in self.veto))
         _check_penalty(self.position, "position")
+        if self.baseline is not None and not -1 < self.baseline < 1:
+            raise SettingsError(f"the baseline is {self.baseline}; give a number between -1 and 1")
 
     def penalties(self) -> list[int]:
         """The penalties to try, in units of 1e-4, until the lattice holds `at_least` sentences."""

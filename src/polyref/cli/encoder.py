@@ -165,7 +165,8 @@ def list_encoders(
     as_json: o.JsonOption = False,
 ) -> None:
     """List the encoders inside the package, and those that were trained into a folder here."""
-    from polyref.encode.builtin import BUILTIN, DEFAULT, builtin_folder
+    from polyref.encode import DEFAULT
+    from polyref.encode.builtin import BUILTIN, builtin_folder
     from polyref.encode.folder import CONFIG, read_config
 
     places = [(name, builtin_folder(name)) for name in BUILTIN]

@@ -39,6 +39,7 @@ def expand(
     similarity: o.SimilarityOption = None,
     veto: o.VetoOption = None,
     position: o.PositionOption = None,
+    baseline: o.BaselineOption = None,
     preset: o.PresetOption = None,
     merge_order: o.MergeOrderOption = "tree",
     tokenizer: o.TokenizerOption = "words",
@@ -47,6 +48,25 @@ def expand(
         Shortfall, typer.Option(help="Where a lattice has too few: keep what there is, repeat in turn, or fail.")
     ] = "keep",
     min_bleu: o.MinBleu = None,
+    fluency: Annotated[
+        float | None,
+        typer.Option(
+            "--fluency",
+            metavar="MARGIN",
+            help="Leave out sentences less fluent than the least fluent gold reference by more; 0.25 is a good one.",
+        ),
+    ] = None,
+    language_model: Annotated[
+        str | None,
+        typer.Option(
+            "--language-model",
+            metavar="NAME",
+            help="What judges fluency: english or a folder.  [default: the encoder if it can, else english]",
+        ),
+    ] = None,
+    cache: Annotated[
+        str | None, typer.Option("--cache", metavar="FOLDER", help="Keep what a costly encoder found in this folder.")
+    ] = None,
     seed: o.SeedOption = 0,
     node_budget: o.NodeBudget = NODE_BUDGET,
     workers: Annotated[
@@ -74,12 +94,15 @@ def expand(
         settings=ExpandSettings(
             per_example=per_example,
             shortfall=shortfall,
+            fluency=fluency,
             text=TextSettings(tokenizer, fold_case=not keep_case),
-            align=o.align_settings(align, similarity, penalty, adaptive, merge_order, preset, veto, position),
+            align=o.align_settings(align, similarity, penalty, adaptive, merge_order, preset, veto, position, baseline),
             search=SearchSettings(seed, min_bleu, node_budget),
         ),
         fields=Fields(id_field, source_field, references_field),
         encoder=encoder,
+        cache=cache,
+        language_model=language_model,
         engine=engine,
         workers=workers,
         max_line_bytes=max_line_bytes,
@@ -140,6 +163,7 @@ def _for_a_person(summary: dict[str, Any]) -> str:
         ("references", f"{summary['references_before']:,} before, {summary['references_after']:,} after"),
         ("fell short", f"{summary['fell_short']:,}"),
         ("not exact", f"{summary['not_exact']:,}"),
+        *([("not fluent", f"{summary['not_fluent']:,} left out")] if summary["not_fluent"] else []),
         ("sentences", f"{_large(summary['sentences_median'])} median, {_large(summary['sentences_largest'])} largest"),
         ("mean BLEU kept", bleu),
         ("seconds", seconds),

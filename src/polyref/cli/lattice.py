@@ -60,6 +60,7 @@ def lattice(
     similarity: o.SimilarityOption = None,
     veto: o.VetoOption = None,
     position: o.PositionOption = None,
+    baseline: o.BaselineOption = None,
     preset: o.PresetOption = None,
     merge_order: o.MergeOrderOption = "tree",
     tokenizer: o.TokenizerOption = "words",
@@ -77,7 +78,7 @@ def lattice(
 ) -> None:
     """Show the lattice of each example: its size, how many sentences it holds, and some of them; or draw it."""
     adaptive = {"start": start, "step": step, "floor": floor, "at_least": at_least}
-    settings = o.align_settings(align, similarity, penalty, adaptive, merge_order, preset, veto, position)
+    settings = o.align_settings(align, similarity, penalty, adaptive, merge_order, preset, veto, position, baseline)
     text = TextSettings(tokenizer, fold_case=not keep_case)
     fields = Fields(id_field, source_field, references_field)
     search = SearchSettings(seed, min_bleu, node_budget)

@@ -17,7 +17,7 @@ from polyref.data.lines import display_name
 from polyref.encode import open_encoder
 from polyref.errors import InputError, SettingsError
 from polyref.example import Example
-from polyref.lattice import EngineName, Lattice, engine_named
+from polyref.lattice import EngineName, Lattice, check_encoder, engine_named
 from polyref.text import TextSettings
 
 
@@ -36,6 +36,7 @@ class Lattices:
     format: Format | None = None
 
     def __iter__(self) -> Iterator[tuple[Example, Lattice]]:
+        check_encoder(self.align, self.encoder)
         encoder = open_encoder(self.encoder) if self.encoder is not None else None
         examples = read(
             self.file, self.fields, require_source=False, max_line_bytes=self.max_line_bytes, format=self.format

@@ -37,6 +37,7 @@ def matrix(
     similarity: o.SimilarityOption = None,
     veto: o.VetoOption = None,
     position: o.PositionOption = None,
+    baseline: o.BaselineOption = None,
     preset: o.PresetOption = None,
     tokenizer: o.TokenizerOption = "words",
     keep_case: o.KeepCase = False,
@@ -54,7 +55,7 @@ def matrix(
     from polyref.lattice.drawing.save import suffix_of
 
     adaptive = {"start": start, "step": step, "floor": floor, "at_least": at_least}
-    settings = o.align_settings(align, similarity, penalty, adaptive, "tree", preset, veto, position)
+    settings = o.align_settings(align, similarity, penalty, adaptive, "tree", preset, veto, position, baseline)
     text = TextSettings(tokenizer, fold_case=not keep_case)
     fields = Fields(id_field, source_field, references_field)
     if output is not None:

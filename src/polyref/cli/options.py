@@ -20,6 +20,7 @@ from polyref.lattice import EngineName
 from polyref.text.tokens import Tokenizer
 
 Preset = Literal["paper"]
+PAPER_PENALTY = 0.6
 ThemeName = Literal["light", "dark", "auto"]  # as the drawings have it; not taken from there, so that help starts fast
 
 Input = Annotated[str, typer.Argument(metavar="FILE", help="Examples, in any of the formats; - reads standard input.")]
@@ -46,7 +47,12 @@ AlignOption = Annotated[
 ]
 EncoderOption = Annotated[
     str | None,
-    typer.Option("--encoder", metavar="NAME", help="Soft alignment's vectors: vectors:FILE (npz or GloVe text)."),
+    typer.Option(
+        "--encoder",
+        metavar="NAME",
+        help="Soft alignment's vectors: english, a folder of your own, vectors:FILE (npz or GloVe text) or "
+        "huggingface:NAME.  [default: english]",
+    ),
 ]
 SimilarityOption = Annotated[
     Similarity | None,
@@ -56,7 +62,11 @@ SimilarityOption = Annotated[
 ]
 PenaltyOption = Annotated[
     str | None,
-    typer.Option("--penalty", metavar="P", help="What a soft link must beat, 0 to 1, or adaptive.  [default: 0.6]"),
+    typer.Option(
+        "--penalty",
+        metavar="P",
+        help=f"What a soft link must beat, 0 to 1, or adaptive.  [default: {AlignSettings().penalty:g}]",
+    ),
 ]
 VetoOption = Annotated[
     str | None,
@@ -74,6 +84,14 @@ PositionOption = Annotated[
         metavar="W",
         help="What a soft link loses from one end of a reference to the other, 0 to 1. Hard alignment does not "
         f"depend on it.  [default: {AlignSettings().position:g}; with --preset paper 0]",
+    ),
+]
+BaselineOption = Annotated[
+    float | None,
+    typer.Option(
+        "--baseline",
+        metavar="B",
+        help="What unrelated words share.  [default: as the encoder says; see encoder calibrate]",
     ),
 ]
 StartOption = Annotated[
@@ -152,9 +170,12 @@ def align_settings(
     preset: Preset | None,
     veto: str | None,
     position: float | None,
+    baseline: float | None,
 ) -> AlignSettings:
     """The alignment that the options ask for. `adaptive`: start, step, floor and at_least, None where not given."""
-    usual = AlignSettings(similarity="cosine", veto=(), position=0.0) if preset == "paper" else AlignSettings()
+    usual = AlignSettings()
+    if preset == "paper":
+        usual = AlignSettings(similarity="cosine", penalty=PAPER_PENALTY, veto=(), position=0.0)
     given = {name: value for name, value in adaptive.items() if value is not None}
     chosen: float | AdaptivePenalty
     if penalty == "adaptive":
@@ -167,14 +188,19 @@ def align_settings(
             chosen = float(penalty) if penalty is not None else usual.penalty
         except ValueError:
             raise SettingsError(f'the penalty is "{penalty}"; give a number from 0 to 1, or adaptive') from None
-    return AlignSettings(
+    settings = AlignSettings(
         align,
         usual.similarity if similarity is None else similarity,
         chosen,
         merge_order,
         usual.veto if veto is None else _kinds(veto),
         usual.position if position is None else position,
+        baseline,
     )
+    soft = {"similarity": similarity, "penalty": penalty, "veto": veto, "position": position, "baseline": baseline}
+    if align == "hard" and (idle := [name for name, value in soft.items() if value is not None]):
+        raise SettingsError(f"--{idle[0]} belongs to soft alignment; add --align soft")
+    return settings
 
 
 def _kinds(listed: str) -> list[VetoKind]:

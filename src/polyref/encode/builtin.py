@@ -5,13 +5,13 @@ In:   a name. Out: an encoder that works at once, without torch. Not: encoders o
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
 from polyref.encode.context import ContextEncoder
 from polyref.encode.folder import read_folder
 
 BUILTIN = ("english",)
-DEFAULT = "english"
 # Text with more unknown words than this is not what a built-in encoder was made for.
 MOST_UNKNOWN = 0.3
 
@@ -21,5 +21,6 @@ def builtin_folder(name: str) -> Path:
     return Path(__file__).parent / name
 
 
+@cache
 def open_builtin(name: str) -> ContextEncoder:
     return ContextEncoder(read_folder(builtin_folder(name)), name, most_unknown=MOST_UNKNOWN)

@@ -20,12 +20,12 @@ from polyref.encode.encoder import Encoding
 from polyref.encode.folder import EncoderFolder, read_folder
 from polyref.encode.grid import INPUT_STEP, on_grid
 from polyref.encode.prediction import Adaptive, Full, bounded, log_probabilities, output_of
-from polyref.encode.recurrence import Direction, Floats, Step, plain_step, run
+from polyref.encode.recurrence import Direction, Floats, States, Step, plain_step, run
 from polyref.encode.spelling import pieces
 from polyref.errors import SettingsError
 
 # So many sentences run together. Larger batches are hardly faster, and need more memory.
-SENTENCES_AT_ONCE = 256
+SENTENCES_AT_ONCE = 640
 _SMALL = 2_000  # words for which loading the kernel does not pay
 _LEAST_WORDS = 12  # fewer do not tell a language
 
@@ -37,17 +37,19 @@ class _Read(NamedTuple):
     behind the last where it is read backwards.
     """
 
-    rows: npt.NDArray[np.int64]  # in the vocabulary; -1 for words outside it
-    own: Floats
-    forward: Floats
-    backward: Floats
+    words: npt.NDArray[np.int64]  # numbers of the distinct words
+    rows: npt.NDArray[np.int64]  # of those, in the vocabulary; -1 for words outside it
+    own: Floats  # the vectors of those
+    forward: States
+    backward: States
     is_first: npt.NDArray[np.bool_]  # of the states of a sentence
     is_last: npt.NDArray[np.bool_]
     ends: npt.NDArray[np.int64]  # of the sentences, in words
 
     @property
     def known(self) -> npt.NDArray[np.bool_]:
-        return self.rows >= 0
+        known: npt.NDArray[np.bool_] = self.rows[self.words] >= 0
+        return known
 
 
 class ContextEncoder:
@@ -122,7 +124,7 @@ class ContextEncoder:
         found: dict[int, tuple[Floats, Floats]] = {}
         for batch, read in self._read(sentences):
             ends = read.ends + np.arange(1, len(batch) + 1)
-            both = (np.split(states, ends[:-1]) for states in (read.forward, read.backward))
+            both = (np.split(states.distinct[states.of_word], ends[:-1]) for states in (read.forward, read.backward))
             found.update(zip(batch, zip(*both, strict=True), strict=True))
         return [found[k] for k in range(len(sentences))]
 
@@ -130,12 +132,19 @@ class ContextEncoder:
         """Of each word of each sentence, given all the others; words that cannot be predicted are one, the unknown."""
         found: dict[int, npt.NDArray[np.float64]] = {}
         for batch, read in self._read(sentences):
-            around = np.concatenate([read.forward[~read.is_last], read.backward[~read.is_first]], axis=1)
+            before, behind = read.forward.of_word[~read.is_last], read.backward.of_word[~read.is_first]
+            # Sentences that share words mostly share what is around them: each such place is worked out once.
+            places, place = np.unique(np.stack([before, behind, read.words]), axis=1, return_inverse=True)
+            around = np.concatenate([read.forward.distinct[places[0]], read.backward.distinct[places[1]]], axis=1)
             expected = bounded(around @ self._projection + self._projection_bias)
-            words = np.minimum(np.where(read.known, read.rows, self._vocabulary.predicted), self._vocabulary.predicted)
-            values = log_probabilities(self._output, expected, words)
+            values = log_probabilities(self._output, expected, self._predicted(read.rows)[places[2]])[place]
             found.update(zip(batch, np.split(values, read.ends[:-1]), strict=True))
         return [found[k] for k in range(len(sentences))]
+
+    def _predicted(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """The numbers that predicting goes by: words that cannot be predicted are one, behind all others."""
+        unknown = self._vocabulary.predicted
+        return np.where((rows < 0) | (rows > unknown), unknown, rows)
 
     def fluency(self, sentences: Sequence[Sequence[str]]) -> list[float]:
         """The mean of log p(word | all the others) over each sentence's words, to four digits: 0 is best."""
@@ -157,7 +166,7 @@ class ContextEncoder:
         vectors = self.word_vectors(list(number))
         step = self._step(len(flat))
 
-        def run_one(side: str, boundary: Floats, ordered: list[npt.NDArray[np.int64]]) -> Floats:
+        def run_one(side: str, boundary: Floats, ordered: list[npt.NDArray[np.int64]]) -> States:
             weights = self._directions[side]
             read = np.concatenate([boundary[None], vectors]) @ weights.read + weights.bias
             return run(weights, read, ordered, step, backwards=side == "backward")
@@ -165,11 +174,10 @@ class ContextEncoder:
         forward = run_one("forward", self._boundary[0], [np.array([0, *words]) for words in numbered])
         backward = run_one("backward", self._boundary[1], [np.array([*words, 0]) for words in numbered])
         lengths = np.array([len(words) for words in numbered])
-        is_first = np.zeros(len(forward), np.bool_)
+        is_first = np.zeros(len(flat) + len(lengths), np.bool_)
         is_first[np.cumsum(lengths + 1) - lengths - 1] = True
-        return _Read(
-            rows[flat - 1], vectors[flat - 1], forward, backward, is_first, np.roll(is_first, -1), lengths.cumsum()
-        )
+        is_last = np.roll(is_first, -1)
+        return _Read(flat - 1, rows, vectors, forward, backward, is_first, is_last, lengths.cumsum())
 
     def word_vectors(self, words: Sequence[str]) -> Floats:
         """What is read for each word, whatever stands around it: its own vector, or what its spelling tells."""
@@ -186,13 +194,13 @@ class ContextEncoder:
         So the cosine of two such vectors is the weighted mean of their three cosines.
         """
         centre = self._folder.weights["centre.states"].astype(np.float32)
+        own = self._folder.weights["centre.own"].astype(np.float32)
         parts = [
-            (read.own - self._folder.weights["centre.own"].astype(np.float32), self._share),
-            (read.forward[~read.is_first] - centre[0], (1 - self._share) / 2),
-            (read.backward[~read.is_last] - centre[1], (1 - self._share) / 2),
+            (read.own - own, read.words, self._share),
+            (read.forward.distinct - centre[0], read.forward.of_word[~read.is_first], (1 - self._share) / 2),
+            (read.backward.distinct - centre[1], read.backward.of_word[~read.is_last], (1 - self._share) / 2),
         ]
-        scaled = [_scaled(rows, share) for rows, share in parts if share > 0]
-        return np.concatenate(scaled, axis=1, dtype=np.float16, casting="same_kind")
+        return np.concatenate([_scaled(rows, share)[places] for rows, places, share in parts if share > 0], axis=1)
 
     def _step(self, words: int) -> Step:
         self._words_seen += words
@@ -230,9 +238,9 @@ def _direction(folder: EncoderFolder, side: str) -> Direction:
     return Direction(np.ascontiguousarray(weights("read").T), np.ascontiguousarray(weights("state").T), weights("bias"))
 
 
-def _scaled(rows: Floats, share: float) -> Floats:
+def _scaled(rows: Floats, share: float) -> npt.NDArray[np.float16]:
     """Rows of length sqrt(share). The squares are exact in float64, and so is their sum."""
     squares = np.einsum("ij,ij->i", rows, rows, dtype=np.float64)
     lengths = np.sqrt(np.maximum(squares, 1e-30))
     scaled: Floats = rows * (np.sqrt(share) / lengths).astype(np.float32)[:, None]
-    return scaled
+    return scaled.astype(np.float16)

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from polyref.encode.context import ContextEncoder
 
 
+DEFAULT = "english"
+
+
 @dataclass(frozen=True, slots=True)
 class Encoding:
     """The words of one sentence as vectors, one row a word; `known` says which words have one."""
@@ -53,6 +56,13 @@ def unit_vectors(vectors: npt.NDArray[Any]) -> npt.NDArray[np.float16]:
     return scaled
 
 
+def default_encoder() -> ContextEncoder:
+    """What soft alignment uses where nothing else is named; opened once."""
+    from polyref.encode.builtin import open_builtin
+
+    return open_builtin(DEFAULT)
+
+
 def open_encoder(name: str) -> Encoder:
     """The encoder that a command line names: one inside the package, a folder, `vectors:FILE` or `huggingface:NAME`."""
     kind, _, rest = name.partition(":")
@@ -74,7 +84,7 @@ def open_language_model(name: str) -> ContextEncoder:
 
     if name in BUILTIN:
         return open_builtin(name)
-    if Path(name).is_dir():
+    if name and Path(name).is_dir():
         return ContextEncoder.load(name)
     raise SettingsError(
         f'there is no encoder "{name}"; give {", ".join(BUILTIN)}, the folder of one that you trained, '

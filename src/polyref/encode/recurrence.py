@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -60,12 +61,20 @@ def _sigmoid(x: Floats) -> Floats:
     return result
 
 
+class States(NamedTuple):
+    """The states of some sentences: the distinct ones, and for each word of each sentence which one is behind it."""
+
+    distinct: Floats
+    of_word: npt.NDArray[np.int64]
+
+
 def run(
     direction: Direction, read: Floats, sentences: Sequence[npt.NDArray[np.int64]], step: Step, *, backwards: bool
-) -> Floats:
-    """The state behind each word of each sentence, one row a word, in the order of the sentences and their words.
+) -> States:
+    """The state behind each word of each sentence, in the order of the sentences and their words.
 
     A sentence begins with the boundary, or ends with it if it is read backwards. `read` has a row for each number.
+    Sentences that begin alike share their states as far as they do: each beginning is worked out once.
     """
     lengths = np.array([len(sentence) for sentence in sentences])
     order = np.argsort(-lengths, kind="stable")
@@ -75,17 +84,22 @@ def run(
     for place, k in enumerate(order.tolist()):
         words[: lengths[k], place] = sentences[k][::-1] if backwards else sentences[k]
     size = direction.state.shape[0]
-    states = np.empty((len(running), len(sentences), size), np.float32)
-    cell = np.zeros((len(sentences), size), np.float32)
-    product = np.zeros((len(sentences), 4 * size), np.float32)  # all states are 0 before the first step
+    state = cell = np.zeros((1, size), np.float32)
+    beginning = np.zeros(len(sentences), np.int64)  # of each sentence, which of the beginnings so far it has
+    numbers = np.zeros(words.shape, np.int64)  # the same for all steps, counted through
+    distinct, done = [], 0
     for t, count in enumerate(running):
-        if t:
-            np.matmul(states[t - 1, :count], direction.state, out=product[:count])
-        step(product[:count], read, words[t, :count], cell[:count], states[t, :count])
+        longer, beginning = np.unique(beginning[:count] * len(read) + words[t, :count], return_inverse=True)
+        before, word = np.divmod(longer, len(read))
+        product = state[before] @ direction.state
+        cell, state = cell[before], np.empty((len(longer), size), np.float32)
+        step(product, read, word, cell, state)
+        distinct.append(state)
+        numbers[t, :count] = done + beginning
+        done += len(longer)
     places = np.empty(len(order), np.int64)
     places[order] = np.arange(len(order))
     within = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
     if backwards:
         within = np.repeat(lengths, lengths) - 1 - within
-    found: Floats = states[within, np.repeat(places, lengths)]
-    return found
+    return States(np.concatenate([state[:0], *distinct]), numbers[within, np.repeat(places, lengths)])

@@ -2,7 +2,7 @@
 
 from polyref.lattice.engine import AutoEngine, CompiledEngine, Engine, EngineName, PlainEngine
 from polyref.lattice.lattice import Lattice
-from polyref.lattice.merging import check_words, engine_named, merge, prepare
+from polyref.lattice.merging import check_encoder, check_words, engine_named, merge, prepare
 from polyref.lattice.parts import Arc, Sentence
 from polyref.lattice.settings import NODE_BUDGET, SearchSettings
 
@@ -17,6 +17,7 @@ __all__ = [
     "PlainEngine",
     "SearchSettings",
     "Sentence",
+    "check_encoder",
     "check_words",
     "engine_named",
     "merge",

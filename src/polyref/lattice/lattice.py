@@ -67,7 +67,7 @@ class Lattice:
         encoder: Encoder | None = None,
         engine: EngineName | Engine | AutoEngine = "auto",
     ) -> Lattice:
-        """The lattice of some texts; soft alignment needs an encoder."""
+        """The lattice of some texts; soft alignment uses the built-in encoder unless another one is given."""
         from polyref.lattice.merging import check_words, engine_named, merge, prepare
 
         chosen = engine_named(engine) if isinstance(engine, str) else engine
@@ -283,6 +283,13 @@ class Lattice:
     def texts(self, found: Found) -> list[str]:
         """Sentences that a search found, as they are written."""
         return self._writer.texts(found.path)
+
+    def words(self, found: Found) -> list[tuple[str, ...]]:
+        """Sentences that a search found, as words."""
+        vocabulary = self.numbering.vocabulary
+        places = [vocabulary[word] for word in chain.from_iterable(self.numbering.references)]
+        origins = self._origins
+        return [tuple([places[origins[arc]] for arc in arcs]) for arcs in found.arcs]
 
     @cached_property
     def _origins(self) -> list[int]:

@@ -13,7 +13,7 @@ import numpy as np
 
 from polyref import compiled
 from polyref.align import AlignSettings, exclusions, whole_units
-from polyref.encode import Encoder, Encoding
+from polyref.encode import Encoder, Encoding, default_encoder
 from polyref.errors import InputError, SettingsError
 from polyref.lattice.engine import AutoEngine, CompiledEngine, Engine, EngineName, PlainEngine
 from polyref.lattice.lattice import Lattice
@@ -42,6 +42,12 @@ def check_words(tokens: Sequence[Tokens], line: int | None = None) -> None:
         )
 
 
+def check_encoder(align: AlignSettings, encoder: object | None) -> None:
+    """Refuse an encoder that would not be asked."""
+    if align.align == "hard" and encoder is not None:
+        raise SettingsError("hard alignment takes no encoder; add --align soft")
+
+
 def prepare(
     align: AlignSettings, encoder: Encoder | None, tokens: Sequence[Tokens]
 ) -> tuple[float, list[Encoding] | None]:
@@ -49,8 +55,10 @@ def prepare(
     if align.align == "hard":
         return 0.0, None
     if encoder is None:
-        raise SettingsError("soft alignment needs an encoder; give vectors:FILE, or align hard")
-    baseline = encoder.baseline if align.similarity == "rescaled" else 0.0
+        encoder = default_encoder()
+    baseline = 0.0
+    if align.similarity == "rescaled":
+        baseline = encoder.baseline if align.baseline is None else align.baseline
     if baseline >= 1:
         raise SettingsError(
             f"{encoder.name} takes all words for the same: its baseline is {baseline}; use --similarity cosine"

@@ -35,10 +35,13 @@ from polyref.data import (
 from polyref.data.formats import format_of_name
 from polyref.data.opening import display_name
 from polyref.data.writing import check_not_input, with_pseudo_as_references
-from polyref.encode import Encoder, open_encoder
+from polyref.encode import DEFAULT, ContextEncoder, Encoder, open_encoder
+from polyref.encode.cache import CachedEncoder
+from polyref.encode.encoder import open_language_model
 from polyref.errors import InputError, PolyrefError, SettingsError
-from polyref.expand import CHUNK, ExpandSettings, expand_chunk
-from polyref.lattice import AutoEngine, CompiledEngine, Engine, EngineName, engine_named
+from polyref.expand import CHUNK, ExpandSettings, Tools, expand_chunk
+from polyref.fluency import LanguageModel
+from polyref.lattice import AutoEngine, CompiledEngine, Engine, EngineName, check_encoder, engine_named
 from polyref.lattice.engine import alignment_cells
 from polyref.tally import Tally
 
@@ -51,7 +54,9 @@ class Job:
     output: str
     settings: ExpandSettings = field(default_factory=ExpandSettings)
     fields: Fields = field(default_factory=Fields)
-    encoder: str | None = None
+    encoder: str | None = None  # of soft alignment; None is the built-in one
+    cache: str | None = None  # a folder that keeps what the encoder found
+    language_model: str | None = None  # that judges fluency; None is the encoder if it can, else the built-in one
     engine: EngineName = "auto"
     workers: int = 1
     max_line_bytes: int = MAX_LINE_BYTES
@@ -61,8 +66,11 @@ class Job:
     def __post_init__(self) -> None:
         if not 1 <= self.workers <= 1024:
             raise SettingsError(f"workers is {self.workers}; give a number from 1 to 1024")
-        if self.settings.align.align == "soft" and self.encoder is None:
-            raise SettingsError("soft alignment needs an encoder; give --encoder vectors:FILE")
+        check_encoder(self.settings.align, self.encoder)
+        if self.settings.align.align == "hard" and self.cache is not None:
+            raise SettingsError("hard alignment encodes nothing that could be cached; leave --cache out")
+        if self.settings.fluency is None and self.language_model is not None:
+            raise SettingsError("a language model judges fluency; add --fluency MARGIN")
 
     @property
     def path(self) -> str:
@@ -111,11 +119,11 @@ def expand_file(
     settings = WriteSettings(job.written_format)
     check_not_input(job.output, settings, input)
     tally = Tally()
-    encoder = open_encoder(job.encoder) if job.encoder is not None else None
+    tools = _tools(job, engine_named(job.engine, before_compiling))
     seen = input.seen_ids(job.fields)
     report = WriteReport() if report is None else report
     with open_examples(job.output, job.fields, settings, report) as stream:
-        for done, position in _results(job, encoder, before_compiling, report):
+        for done, position in _results(job, tools, before_compiling, report):
             if seen is not None:
                 for id, line in done.ids:
                     seen.add(id, line)
@@ -128,19 +136,19 @@ def expand_file(
 
 
 def _results(
-    job: Job, encoder: Encoder | None, before_compiling: Callable[[], None], report: WriteReport
+    job: Job, tools: Tools, before_compiling: Callable[[], None], report: WriteReport
 ) -> Iterator[tuple[_Done, int]]:
     """The chunks' results in order, with the position in the file behind each."""
     chunks = _chunks(job, report)
-    engine = engine_named(job.engine, before_compiling)
+    engine = tools.engine
     if job.workers == 1:
         for chunk in chunks:
-            yield _process(chunk, job, encoder, engine), chunk[-1].position
+            yield _process(chunk, job, tools), chunk[-1].position
         return
     if isinstance(engine, AutoEngine):
         # A small input is done before the first worker would have started.
         for chunk in chunks:
-            done = _process(chunk, job, encoder, engine)
+            done = _process(chunk, job, tools)
             yield done, chunk[-1].position
             if engine.wants_kernels(_cells(chunk)):
                 break
@@ -209,14 +217,29 @@ def _cells(chunk: list[Line]) -> int:
     return sum(alignment_cells([len(line.content) // 25] * 5) for line in chunk)
 
 
-def _process(chunk: list[Line], job: Job, encoder: Encoder | None, engine: Engine | AutoEngine) -> _Done:
+def _tools(job: Job, engine: Engine | AutoEngine) -> Tools:
+    """What a process works with."""
+    encoder: Encoder | None = None
+    if job.settings.align.align == "soft":
+        encoder = open_encoder(job.encoder or DEFAULT)
+    model: LanguageModel | None = None
+    if job.language_model is not None:
+        model = open_language_model(job.language_model)
+    elif isinstance(encoder, ContextEncoder):
+        model = encoder
+    if encoder is not None and job.cache is not None:
+        encoder = CachedEncoder(encoder, job.cache)
+    return Tools(engine, encoder, model)
+
+
+def _process(chunk: list[Line], job: Job, tools: Tools) -> _Done:
     """Read, expand and render some lines."""
     tally = Tally()
     started = perf_counter()
     examples = [parse(line, job.path, job.fields) for line in chunk]
     tally.spend("read", started)
     try:
-        expanded = expand_chunk(examples, job.settings, encoder, engine, tally)
+        expanded = expand_chunk(examples, job.settings, tools, tally)
     except InputError as error:
         if error.file is None:
             error.file = display_name(job.path)
@@ -231,19 +254,16 @@ def _process(chunk: list[Line], job: Job, encoder: Encoder | None, engine: Engin
     return _Done(content, ids, tally)
 
 
-_worker: tuple[Job, Encoder | None, Engine] | None = None
+_worker: tuple[Job, Tools] | None = None
 
 
 def _start_worker(job: Job) -> None:
     global _worker
     # Ctrl-C reaches the whole group; the parent alone decides what to do about it.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    engine = engine_named("compiled" if job.engine == "auto" else job.engine)
-    assert not isinstance(engine, AutoEngine)
-    _worker = job, open_encoder(job.encoder) if job.encoder is not None else None, engine
+    _worker = job, _tools(job, engine_named("compiled" if job.engine == "auto" else job.engine))
 
 
 def _process_in_worker(chunk: list[Line]) -> _Done:
     assert _worker is not None
-    job, encoder, engine = _worker
-    return _process(chunk, job, encoder, engine)
+    return _process(chunk, *_worker)

@@ -1,0 +1,85 @@
+"""Leave out sentences that are less fluent than what people wrote.
+
+In:   lattices, how many new sentences each should give, a language model, and a margin.
+Out:  of each lattice, the best new sentences by BLEU among those that are fluent enough, with their fluency.
+Not:  the language model (encode/), the search (lattice/).
+
+A sentence's fluency is the mean over its words of log p(word | the words around it). It must not lie below that of the
+example's least fluent gold reference by more than the margin.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+from polyref.lattice import Lattice, SearchSettings
+
+# Of each example, the best sentences by BLEU that are looked at, for each that is wanted.
+LOOKED_AT = 32
+
+
+class LanguageModel(Protocol):
+    """Anything that can tell how fluent sentences are; the same for a sentence whatever others are asked about."""
+
+    @property
+    def name(self) -> str: ...
+
+    def fluency(self, sentences: Sequence[Sequence[str]]) -> list[float]: ...
+
+
+class Chosen(NamedTuple):
+    """New sentences of one lattice, best first by BLEU. `left_out` were not fluent enough."""
+
+    texts: list[str]
+    bleus: list[float]
+    fluencies: list[float]
+    exact: bool
+    left_out: int
+
+
+def choose_fluent(
+    lattices: Sequence[Lattice],
+    wanted: Sequence[int],
+    *,
+    margin: float,
+    model: LanguageModel,
+    search: SearchSettings,
+) -> list[Chosen]:
+    """The new sentences of each lattice. All lattices are asked together, so that the model reads large batches."""
+    floors = _floors(lattices, margin, model)
+    chosen = [Chosen([], [], [], True, 0) for _ in lattices]
+    judged: list[list[float]] = [[] for _ in lattices]
+    asked = [2 * count for count in wanted]
+    waiting = [k for k, count in enumerate(wanted) if count > 0]
+    while waiting:
+        found = {k: lattices[k].search(asked[k], search) for k in waiting}
+        unread = {k: lattices[k].words(found[k])[len(judged[k]) :] for k in waiting}
+        fluencies = iter(model.fluency([words for k in waiting for words in unread[k]]))
+        again = []
+        for k in waiting:
+            judged[k] += [next(fluencies) for _ in unread[k]]
+            fluent = [n for n, value in enumerate(judged[k]) if value >= floors[k]][: wanted[k]]
+            exhausted = len(judged[k]) < asked[k] or asked[k] >= min(LOOKED_AT * wanted[k], search.tie_limit)
+            if len(fluent) < wanted[k] and not exhausted:
+                again.append(k)
+                asked[k] = min(2 * asked[k], LOOKED_AT * wanted[k], search.tie_limit)
+                continue
+            texts, bleus = lattices[k].texts(found[k]), lattices[k].bleus(found[k])
+            seen = fluent[-1] + 1 if len(fluent) == wanted[k] else len(judged[k])
+            chosen[k] = Chosen(
+                [texts[n] for n in fluent],
+                [bleus[n] for n in fluent],
+                [judged[k][n] for n in fluent],
+                found[k].exact,
+                seen - len(fluent),
+            )
+        waiting = again
+    return chosen
+
+
+def _floors(lattices: Sequence[Lattice], margin: float, model: LanguageModel) -> list[float]:
+    """How fluent a sentence of each lattice must be."""
+    gold = iter(model.fluency([tokens.words for lattice in lattices for tokens in lattice.tokens]))
+    # Four digits, as the fluencies have them.
+    return [round(min(next(gold) for _ in lattice.tokens) - margin, 4) for lattice in lattices]
