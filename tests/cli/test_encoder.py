@@ -203,6 +203,7 @@ def test_sources_that_are_no_text_are_refused_with_a_cure(run, tmp_path: Path):
 
 
 def test_no_text_and_no_folder_are_refused(run, text: Path, tmp_path: Path):
+    torch_here()
     assert run("encoder", "train", "-o", tmp_path / "mine").code == 2
     assert run("encoder", "train", text).code == 2
     refused(run("encoder", "train", tmp_path / "none.txt", "-o", tmp_path / "mine"), "none.txt: there is no such file")
