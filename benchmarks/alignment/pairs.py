@@ -68,7 +68,7 @@ def _pair(entry: dict, references: Sequence[tuple[str, ...]]) -> Pair:
     left, right = (references[number] for number in entry["references"])
     if words_hash(left, right) != entry["hash"]:
         raise InputError(
-            f'the references {entry["references"]} of "{entry["id"]}" in {entry["set"]} are not those that were aligned',
+            f'references {entry["references"]} of "{entry["id"]}" in {entry["set"]} are not those that were aligned',
             "take the version of the data set described in docs, or align them again",
         )
     first, second, links = (frozenset(map(tuple, entry[key])) for key in ("first", "second", "links"))

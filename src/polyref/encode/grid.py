@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 INPUT_STEP = 2.0**-11  # float16 holds all multiples of it up to 1
-STATE_STEP = 2.0**-10
+STATE_STEP = 2.0**-12
 EXACT = 2**24
 
 

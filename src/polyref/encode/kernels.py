@@ -32,8 +32,8 @@ def sigmoid(x):
 def step(product, read, rows, cell, state):
     """From the product of the last states with their weights, and what each row reads, to the next cells and states."""
     count, size = product.shape[0], cell.shape[1]
-    one_step = np.float32(2.0**-10)
-    steps = np.float32(2.0**10)
+    one_step = np.float32(2.0**-12)
+    steps = np.float32(2.0**12)
     for n in range(count):
         a, b = product[n], read[rows[n]]
         c, h = cell[n], state[n]

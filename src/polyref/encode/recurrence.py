@@ -4,7 +4,7 @@ In:   what each word adds to the gates, the numbers of the words, the weights of
 Out:  the state behind each word.
 Not:  what is read and what is made of the states (context.py).
 
-States are rounded to multiples of 2**-10, so that every matrix product is exact (grid.py); everything else works number
+States are rounded to multiples of 2**-12, so that every matrix product is exact (grid.py); everything else works number
 by number. So a sentence's states are the same bits alone and in any batch, compiled or not.
 """
 
