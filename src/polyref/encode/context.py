@@ -27,7 +27,7 @@ from polyref.errors import SettingsError
 # So many sentences run together. Larger batches are hardly faster, and need more memory.
 SENTENCES_AT_ONCE = 640
 _SMALL = 2_000  # words for which loading the kernel does not pay
-_LEAST_WORDS = 12  # fewer do not tell a language
+_LEAST_WORDS = 40  # fewer do not tell a language
 
 
 class _Read(NamedTuple):
@@ -148,7 +148,7 @@ class ContextEncoder:
 
     def fluency(self, sentences: Sequence[Sequence[str]]) -> list[float]:
         """The mean of log p(word | all the others) over each sentence's words, to four digits: 0 is best."""
-        return [round(float(values.mean()), 4) for values in self.log_probabilities(sentences)]
+        return [round(float(values.mean()), 4) if len(values) else 0.0 for values in self.log_probabilities(sentences)]
 
     def _read(self, sentences: Sequence[Sequence[str]]) -> Iterator[tuple[list[int], _Read]]:
         """Batches of sentences of about one length: which ones they are, and what is read in them."""
