@@ -167,8 +167,8 @@ def test_the_step_is_that_of_an_lstm():
     sigmoid = lambda x: 1 / (1 + np.exp(-x))  # noqa: E731
     expected = sigmoid(keep) * before + sigmoid(enter) * np.tanh(new)
     assert np.abs(cell - expected).max() < 1e-5
-    assert np.abs(state - sigmoid(leave) * np.tanh(expected)).max() <= 2**-11 + 1e-5
-    assert (state * 1024 == np.rint(state * 1024)).all()
+    assert np.abs(state - sigmoid(leave) * np.tanh(expected)).max() <= 2**-13 + 1e-5
+    assert (state * 4096 == np.rint(state * 4096)).all()
 
 
 # What a vector means
@@ -307,6 +307,7 @@ FOREIGN = [
     ["eine", "kleine", "katze", "schläft", "auf", "dem", "roten", "tisch", "."],
     ["zwei", "hunde", "laufen", "am", "strand", "entlang", "und", "bellen", "die", "möwen", "an", "."],
     ["ein", "mann", "und", "eine", "frau", "fahren", "mit", "dem", "rad", "durch", "den", "park", "nach", "haus", "."],
+    ["auf", "dem", "markt", "verkaufen", "sie", "frische", "blumen", "."],
 ]
 
 
