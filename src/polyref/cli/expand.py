@@ -53,7 +53,7 @@ def expand(
         typer.Option(
             "--fluency",
             metavar="MARGIN",
-            help="Leave out sentences less fluent than the least fluent gold reference by more; 0.25 is a good one.",
+            help="Leave out sentences less fluent than the least fluent gold reference by more; try 0.",
         ),
     ] = None,
     language_model: Annotated[
