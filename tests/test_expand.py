@@ -12,6 +12,7 @@ import pytest
 from samples import CAT, Families, captions
 
 from polyref.align import AdaptivePenalty, AlignSettings
+from polyref.encode import open_encoder
 from polyref.errors import InputError, SettingsError
 from polyref.example import Example, LatticeSummary, PseudoReference, Reference
 from polyref.expand import CHUNK, ExpandSettings, expand
@@ -210,9 +211,22 @@ def test_a_fixed_penalty_is_what_a_link_must_beat(penalty, sentences):
     assert result.lattice == LatticeSummary(sentences, penalty, exact=True)
 
 
-def test_soft_alignment_needs_an_encoder():
-    with pytest.raises(SettingsError, match="soft alignment needs an encoder"):
-        expanded(example(*CAT), align=AlignSettings("soft"))
+def test_soft_alignment_takes_the_built_in_encoder_where_none_is_given():
+    settings = ExpandSettings(align=AlignSettings("soft"))
+    given = [example(*CAT)]
+    [named] = expand(given, settings=settings, encoder=open_encoder("english"), engine=PlainEngine())
+    assert expanded(example(*CAT), align=AlignSettings("soft")) == named
+    assert named.lattice is not None
+    assert named.lattice.penalty == AlignSettings().penalty
+
+
+@pytest.mark.parametrize(("baseline", "sentences"), [(0.0, 4), (0.43, 4), (0.45, 2), (-0.9, 4)])
+def test_a_baseline_that_is_given_is_used_instead_of_the_encoders(baseline, sentences):
+    """Of words alike by 0.72, a half is left where unrelated ones share 0.44. This encoder cannot tell what they do."""
+    result = with_soft(people("walks home every single day"), AlignSettings("soft", penalty=0.5, baseline=baseline))
+    assert result.lattice == LatticeSummary(sentences, 0.5, exact=True)
+    with pytest.raises(SettingsError, match="knows too few words of the sample text to measure its baseline"):
+        with_soft(people("walks home every single day"), AlignSettings("soft", penalty=0.5))
 
 
 # -- one after the other ----------------------------------------------------------------------------------------
@@ -335,6 +349,7 @@ def test_a_tally_counts_what_happened():
         "references_after": 8 + 5 + 2,
         "fell_short": 2,
         "not_exact": 0,
+        "not_fluent": 0,
         "sentences_median": "4",
         "sentences_largest": "2560",
         "mean_bleu_kept": round(sum(scores) / 7, 2),

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from samples import Families
 
+from polyref import AlignSettings
+
 
 def record(id: str, *references: str) -> bytes:
     return json.dumps({"id": id, "references": references}).encode() + b"\n"
@@ -102,14 +104,15 @@ def test_a_pair_without_sense_is_refused(pair: tuple[str, str], problem: str, ru
 
 DOGS = b'{"id": "x", "source": 1, "references": ["two dogs , left", "three dogs . right"]}'
 ALIKE = Families([(1.0, "two three"), (1.0, "left right"), (1.0, ". ,")])
+USUAL = AlignSettings().position
 
 
 @pytest.mark.parametrize(
     ("options", "linked", "loss"),
     [
-        ([], [1], 0.05),
-        (["--veto", "numbers,marks"], [1, 3], 0.05),
-        (["--veto", "none"], [0, 1, 2, 3], 0.05),
+        ([], [1], USUAL),
+        (["--veto", "numbers,marks"], [1, 3], USUAL),
+        (["--veto", "none"], [0, 1, 2, 3], USUAL),
         (["--veto", "none", "--position", "0"], [0, 1, 2, 3], 0),
         (["--position", "0.3"], [1], 0.3),
         (["--preset", "paper"], [0, 1, 2, 3], 0),
@@ -128,9 +131,29 @@ def test_a_matrix_shows_what_veto_and_position_do(options, linked, loss, run, tm
 
 
 def test_hard_alignment_knows_no_veto_and_no_position(run) -> None:
-    plain, with_options = (
-        run("matrix", "-", "--json", *options, stdin=DOGS).out
-        for options in ([], ["--veto", "marks", "--position", "1"])
-    )
-    assert plain == with_options
-    assert json.loads(plain)["vetoed"] == []
+    plain = json.loads(run("matrix", "-", "--json", stdin=DOGS).out)
+    assert plain["vetoed"] == []
+    assert {value for row in plain["similarity"] for value in row} == {0, 1}
+
+
+@pytest.mark.parametrize("verb", ["matrix", "lattice", "expand"])
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("--veto", "marks"),
+        ("--veto", "none"),
+        ("--position", "0"),
+        ("--penalty", "0.5"),
+        ("--penalty", "adaptive"),
+        ("--similarity", "rescaled"),
+        ("--baseline", "0.1"),
+    ],
+)
+def test_hard_alignment_refuses_what_belongs_to_soft_alignment(verb: str, option: str, value: str, run) -> None:
+    for preset in ([], ["--preset", "paper"]):
+        done = run(verb, "-", option, value, *preset, stdin=DOGS)
+        assert (done.code, done.out) == (2, b"")
+        assert f"{option} belongs to soft alignment; add --align soft" in done.err
+    done = run(verb, "-", "--encoder", "english", stdin=DOGS)
+    assert (done.code, done.out) == (2, b"")
+    assert "hard alignment takes no encoder; add --align soft" in done.err

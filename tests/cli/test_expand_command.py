@@ -12,12 +12,15 @@ import pytest
 from conftest import command
 from samples import CAT, FAMILIES, Families, caption_lines
 
+from polyref import AlignSettings
+
 SUMMARY = {
     "examples",
     "references_before",
     "references_after",
     "fell_short",
     "not_exact",
+    "not_fluent",
     "sentences_median",
     "sentences_largest",
     "mean_bleu_kept",
@@ -154,7 +157,7 @@ def soft(tmp_path: Path) -> list[str]:
 @pytest.mark.parametrize(
     ("options", "penalty", "sentences"),
     [
-        (["--similarity", "cosine"], 0.6, "4"),
+        (["--similarity", "cosine"], AlignSettings().penalty, "4"),
         (["--preset", "paper"], 0.6, "4"),
         (["--similarity", "cosine", "--penalty", "0.9"], 0.9, "2"),
         (["--similarity", "cosine", "--penalty", "adaptive"], 0.3, "4"),

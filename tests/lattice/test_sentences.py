@@ -81,7 +81,6 @@ def test_adaptive_penalty_gives_way_until_there_are_enough(engine_name: Any) -> 
         ("a cat", {}, "references must be a list of at least one text"),
         ([], {}, "references must be a list of at least one text"),
         (["a", " \n"], {}, "reference 2 is blank; give a text, or take it out"),
-        (["a"], {"align": AlignSettings("soft")}, "soft alignment needs an encoder; give vectors:FILE"),
         (["a"], {"engine": "steam"}, 'unknown engine "steam"'),
     ],
 )

@@ -40,10 +40,14 @@ def test_indonesia_is_merged_in_two_steps_to_the_papers_33_and_213(soft: Lattice
 
 
 def test_captions_say_what_a_step_did(soft: Lattice) -> None:
+    _, *merges = soft.steps()
+    # Each link is worth 0.4, less what it loses for its place.
+    first, second = (step.worth for step in merges)
+    assert 2.4 - 6 * AlignSettings().position < min(first, second) < max(first, second) < 2.4
     assert [caption(step) for step in soft.steps()] == [
         "3 references side by side",
-        "A and B merged: 6 links, worth 2.38 over the penalty 0.6; 17 sentences, 14 of them new",
-        "A and C merged: 6 links, worth 2.38 over the penalty 0.6; 216 sentences, 213 of them new",
+        f"A and B merged: 6 links, worth {first:.2f} over the penalty 0.6; 17 sentences, 14 of them new",
+        f"A and C merged: 6 links, worth {second:.2f} over the penalty 0.6; 216 sentences, 213 of them new",
     ]
 
 
@@ -105,9 +109,9 @@ def test_the_way_steps_through_every_word_and_slants_at_links_only(first: str, s
 def test_a_comparison_shows_the_similarity_that_was_used(soft: Lattice) -> None:
     found = compare(soft, 1, 0)  # the order does not matter
     assert found.pair == (0, 1)
-    # "reiterated" is the second of 8 words, "repeats" the second of 11: 1/7 and 1/10 of the way, of which 0.05 counts.
-    assert found.similarity[1][1] == pytest.approx(1 - 0.05 * (1 / 7 - 1 / 10), abs=1e-4)
-    assert found.caption() == "6 links, worth 2.38 over the penalty 0.6"
+    # "reiterated" is the second of 8 words, "repeats" the second of 11: 1/7 and 1/10 of the way.
+    assert found.similarity[1][1] == pytest.approx(1 - AlignSettings().position * (1 / 7 - 1 / 10), abs=1e-4)
+    assert found.caption() == f"6 links, worth {found.worth:.2f} over the penalty 0.6"
     assert found.worth == pytest.approx(sum(found.similarity[u][v] - 0.6 for u, v in found.links))
 
 
@@ -135,7 +139,8 @@ def test_a_pair_that_is_never_linked_is_crossed_out(engine_name: Any) -> None:
     assert found.links == [(1, 1)]
     assert [found.similarity[0][0], found.similarity[2][2]] == [-1, -1]
     assert json.loads(found.as_json())["vetoed"] == [[0, 0], [2, 2]]
-    assert found.as_table().splitlines()[1].split() == ["two", "×", "-0.03", "-0.05"]
+    loss = AlignSettings().position
+    assert found.as_table().splitlines()[1].split() == ["two", "×", f"{-loss / 2:.2f}", f"{-loss:.2f}"]
     assert found.caption().endswith("; × never linked")
     assert draw_matrix(found).count('class="cross"') == 2
     free = AlignSettings("soft", "cosine", 0.0, veto=(), position=0)
