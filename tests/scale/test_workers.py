@@ -3,20 +3,26 @@
 import gzip
 import json
 import multiprocessing
+import sqlite3
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from samples import Families, caption_lines
+from samples import Families, caption_lines, captions
+from small_encoders import write_encoder
 
 from polyref.align import AdaptivePenalty, AlignSettings
 from polyref.data import Fields, read, render
+from polyref.encode import ContextEncoder, open_encoder
+from polyref.encode.encoder import open_language_model
 from polyref.errors import InputError, OutputError, PolyrefError, SettingsError
 from polyref.expand import CHUNK, ExpandSettings, expand
 from polyref.lattice import PlainEngine
 from polyref.lattice import engine as engine_module
 from polyref.scale import Job, Progress, expand_file
+from polyref.tally import Tally
 
 HARD = ExpandSettings(per_example=8)
 SOFT = ExpandSettings(per_example=8, align=AlignSettings("soft", "cosine", AdaptivePenalty(at_least=50)))
@@ -72,9 +78,123 @@ def run(input: Path, output: Path, **job: Any) -> bytes:
 def test_the_bytes_do_not_depend_on_workers_or_engine(
     workers, engine, settings, captions_file, encoder_name, expected, tmp_path
 ):
-    job = {"settings": settings, "encoder": encoder_name, "workers": workers, "engine": engine}
+    encoder = encoder_name if settings is SOFT else None
+    job = {"settings": settings, "encoder": encoder, "workers": workers, "engine": engine}
     assert run(captions_file, tmp_path / "out.jsonl", **job) == expected
     assert [path.name for path in tmp_path.iterdir()] == ["out.jsonl"]
+
+
+# -- with what the workers open themselves ----------------------------------------------------------------------
+
+BUILT_IN = ExpandSettings(per_example=8, align=AlignSettings("soft"))
+FLUENT = {
+    "hard": replace(HARD, fluency=0.1),
+    "soft": replace(BUILT_IN, fluency=0.1),
+    "soft with vectors": replace(SOFT, fluency=0.1),
+}
+
+
+@pytest.fixture(scope="module")
+def model_name(folder: Path) -> str:
+    """A language model that knows the captions' words."""
+    words = sorted({word for references in captions(EXAMPLES) for caption in references for word in caption.split()})
+    return str(write_encoder(folder / "model", words))
+
+
+@pytest.fixture(scope="module", params=FLUENT)
+def fluent_job(request: pytest.FixtureRequest, encoder_name: str, model_name: str) -> dict[str, Any]:
+    encoder = {"hard": None, "soft": model_name, "soft with vectors": encoder_name}[request.param]
+    return {"settings": FLUENT[request.param], "encoder": encoder, "language_model": model_name}
+
+
+@pytest.fixture(scope="module")
+def fluent(fluent_job: dict[str, Any], model_name: str, captions_file: Path) -> bytes:
+    encoder = None if fluent_job["encoder"] is None else open_encoder(fluent_job["encoder"])
+    model = open_language_model(model_name)
+    examples = read(str(captions_file))
+    results = expand(
+        examples, settings=fluent_job["settings"], encoder=encoder, language_model=model, engine=PlainEngine()
+    )
+    return "".join(render(result) + "\n" for result in results).encode()
+
+
+@pytest.mark.parametrize(
+    ("workers", "engine"),
+    [
+        (1, "plain"),
+        (2, "plain"),
+        (4, "plain"),
+        pytest.param(1, "compiled", marks=pytest.mark.compiled),
+        pytest.param(2, "compiled", marks=pytest.mark.compiled),
+    ],
+)
+def test_fluent_bytes_do_not_depend_on_workers_or_engine(workers, engine, fluent_job, fluent, captions_file, tmp_path):
+    written = run(captions_file, tmp_path / "out.jsonl", **fluent_job, workers=workers, engine=engine)
+    assert written == fluent
+    assert b'"fluency": -' in written
+
+
+def test_the_encoder_judges_where_no_other_model_is_named(model_name, captions_file, tmp_path):
+    job = {"settings": FLUENT["soft"], "encoder": model_name, "engine": "plain"}
+    named = run(captions_file, tmp_path / "named.jsonl", **job, language_model=model_name)
+    assert run(captions_file, tmp_path / "out.jsonl", **job) == named
+    cached = run(captions_file, tmp_path / "cached.jsonl", **job, cache=str(tmp_path / "cache"))
+    assert cached == named
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_the_tally_counts_what_was_not_fluent_whatever_the_workers(workers, model_name, captions_file, tmp_path):
+    job = Job(
+        str(captions_file),
+        str(tmp_path / "out.jsonl"),
+        FLUENT["hard"],
+        language_model=model_name,
+        engine="plain",
+        workers=workers,
+    )
+    tally, expected = expand_file(job), Tally()
+    model = open_language_model(model_name)
+    examples = read(str(captions_file))
+    list(expand(examples, settings=FLUENT["hard"], language_model=model, engine=PlainEngine(), tally=expected))
+    assert tally.left_out == expected.left_out > 0
+
+
+@pytest.mark.parametrize("workers", [1, 2, 4])
+def test_the_built_in_encoder_is_opened_by_every_worker(workers, tmp_path):
+    path = tmp_path / "captions.jsonl"
+    path.write_text(caption_lines(CHUNK + 20))
+    settings = replace(BUILT_IN, fluency=0.25)
+    expected = "".join(render(one) + "\n" for one in expand(read(str(path)), settings=settings, engine=PlainEngine()))
+    assert run(path, tmp_path / "out.jsonl", settings=settings, workers=workers, engine="plain") == expected.encode()
+
+
+# -- a cache ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_cache_changes_no_byte_and_is_used_the_second_time(workers, model_name, captions_file, tmp_path, monkeypatch):
+    job = {"settings": BUILT_IN, "encoder": model_name, "engine": "plain", "workers": workers}
+    expected = run(captions_file, tmp_path / "out.jsonl", **job)
+    cache = tmp_path / "cache"
+    assert run(captions_file, tmp_path / "first.jsonl", **job, cache=str(cache)) == expected
+    [database] = cache.glob("*.sqlite")
+    filled = kept(database)
+    sentences = {caption for references in captions(EXAMPLES) for caption in references}
+    assert len(filled) == len(sentences)
+    assert run(captions_file, tmp_path / "second.jsonl", **job, cache=str(cache)) == expected
+    assert kept(database) == filled
+    # In this process, it can be seen that nothing is encoded any more.
+    monkeypatch.setattr(ContextEncoder, "encode", lambda self, sentences: pytest.fail("encoded again"))
+    job["workers"] = 1
+    assert run(captions_file, tmp_path / "third.jsonl", **job, cache=str(cache)) == expected
+
+
+def kept(database: Path) -> list[tuple[Any, ...]]:
+    with closing(sqlite3.connect(database)) as connection:
+        return connection.execute("SELECT key, checksum FROM encodings ORDER BY key").fetchall()
+
+
+# -- when workers are worth it ----------------------------------------------------------------------------------
 
 
 @pytest.mark.compiled
@@ -217,7 +337,12 @@ def test_the_input_is_never_overwritten(captions_file, tmp_path):
     [
         ({"workers": 0}, "workers is 0; give a number from 1 to 1024"),
         ({"workers": 1025}, "workers is 1025"),
-        ({"settings": SOFT}, "soft alignment needs an encoder; give --encoder vectors:FILE"),
+        ({"settings": HARD, "encoder": "english"}, "hard alignment takes no encoder; add --align soft"),
+        (
+            {"settings": HARD, "cache": "folder"},
+            "hard alignment encodes nothing that could be cached; leave --cache out",
+        ),
+        ({"settings": SOFT, "language_model": "english"}, "a language model judges fluency; add --fluency MARGIN"),
     ],
 )
 def test_a_job_that_makes_no_sense_is_refused(job, says):
