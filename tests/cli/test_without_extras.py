@@ -1,0 +1,126 @@
+"""Torch and all other extras may be missing; nothing that is slow to load is loaded without need."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from conftest import Finished
+from samples import caption_lines
+
+from polyref import AlignSettings
+
+EXTRAS = "torch transformers huggingface_hub tokenizers matplotlib pyarrow pandas zstandard resvg_py scipy psutil nltk"
+# Python runs a module of this name at its start, in workers, too.
+AT_START = f"""
+import atexit, os, sys
+
+class Missing:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {EXTRAS.split()}:
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+
+def tell():
+    with open(os.environ["LOADED"], "a") as file:
+        file.write(" ".join(name for name in sys.modules if "." not in name) + "\\n")
+
+if os.environ.get("MISSING"):
+    sys.meta_path.insert(0, Missing())
+atexit.register(tell)
+"""
+Run = Callable[..., tuple[Finished, set[str]]]
+
+
+@pytest.fixture
+def run_watched(run_apart, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """Run a command in a process of its own, without extras if wanted; gives the packages it has loaded, too."""
+    folder = tmp_path_factory.mktemp("start")
+    (folder / "sitecustomize.py").write_text(AT_START)
+
+    def run_it(*arguments: object, missing: bool = True, stdin: bytes = b"") -> tuple[Finished, set[str]]:
+        loaded = folder / "loaded.txt"
+        loaded.write_text("")
+        environment = {"PYTHONPATH": str(folder), "LOADED": str(loaded), "MISSING": "yes" if missing else ""}
+        done = run_apart(*arguments, stdin=stdin, environment=environment)
+        return done, set(loaded.read_text().split())
+
+    return run_it
+
+
+@pytest.fixture
+def many(tmp_path: Path) -> Path:
+    """So many words that compiled kernels are worth it."""
+    path = tmp_path / "captions.jsonl"
+    path.write_text(caption_lines(300))
+    return path
+
+
+SOFT = ["--align", "soft"]
+FLUENT = ["--fluency", "0.25"]
+
+
+def test_extras_are_missing_in_these_tests(run_watched, tmp_path: Path):
+    (tmp_path / "given.parquet").write_bytes(b"PAR1")
+    done, loaded = run_watched("stats", tmp_path / "given.parquet")
+    assert done.code == 2
+    assert "pyarrow" in done.err
+    assert "pyarrow" not in loaded
+
+
+@pytest.mark.parametrize(
+    "options",
+    [[], FLUENT, SOFT, [*SOFT, *FLUENT], [*SOFT, *FLUENT, "--workers", "2", "--engine", "plain"]],
+    ids=lambda options: " ".join(options) or "hard",
+)
+def test_a_file_is_expanded_without_extras_to_the_same_bytes(options, run, run_watched, many, tmp_path: Path):
+    here, there = tmp_path / "here.jsonl", tmp_path / "there.jsonl"
+    assert run("expand", many, "-o", here, *options).code == 0
+    done, _ = run_watched("expand", many, "-o", there, *options)
+    assert (done.code, done.err) == (0, "")
+    assert there.read_bytes() == here.read_bytes()
+
+
+@pytest.mark.parametrize("arguments", [["lattice", "--json"], ["matrix", "--json"]], ids=lambda given: given[0])
+def test_lattices_are_looked_at_without_extras(arguments, run, run_watched):
+    verb, *options = arguments
+    stdin = caption_lines(2).encode()
+    done, _ = run_watched(verb, "-", *SOFT, *options, stdin=stdin)
+    assert (done.code, done.err) == (0, "")
+    assert done.out == run(verb, "-", *SOFT, *options, stdin=stdin).out
+    assert f'"penalty": {AlignSettings().penalty}'.encode() in done.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["encoder", "train", "captions.txt", "-o", "folder"], 'pip install "polyref[torch]"'),
+        (["expand", "-", *SOFT, "--encoder", "huggingface:bert-base-uncased"], 'pip install "polyref[huggingface]"'),
+    ],
+    ids=["train", "huggingface"],
+)
+def test_what_needs_an_extra_names_it(arguments, says, run_watched):
+    done, _ = run_watched(*arguments, stdin=caption_lines(2).encode())
+    assert (done.code, done.out) == (2, b"")
+    assert says in done.err
+
+
+def test_what_is_slow_to_load_is_not_loaded_for_help(run_watched):
+    for arguments in (["--help"], ["expand", "--help"], ["encoder", "--help"], ["encoder", "train", "--help"]):
+        done, loaded = run_watched(*arguments, missing=False)
+        assert done.code == 0
+        assert not sorted(loaded & {*EXTRAS.split(), "numba", "llvmlite", "sacrebleu", "rich"})
+
+
+@pytest.mark.parametrize("options", [[], SOFT, [*SOFT, *FLUENT]], ids=["hard", "soft", "soft and fluent"])
+def test_a_few_examples_load_neither_extras_nor_the_compiler(options, run_watched):
+    done, loaded = run_watched("expand", "-", *options, missing=False, stdin=caption_lines(3).encode())
+    assert done.code == 0
+    assert not sorted(loaded & {*EXTRAS.split(), "numba", "llvmlite"})
+
+
+def test_soft_alignment_of_many_examples_does_not_load_torch(run_watched, many):
+    done, loaded = run_watched("expand", many, *SOFT, *FLUENT, missing=False)
+    assert done.code == 0
+    assert "numba" in loaded
+    assert not sorted(loaded & set(EXTRAS.split()) - {"scipy"})  # the compiler looks whether there is one
