@@ -18,7 +18,7 @@ from polyref.text import Tokens
 
 WANTED = 50
 HARD, ADAPTIVE = "hard", "adaptive"
-STRICTEST, USUAL, SOFTEST = "0.8", "0.6", "0.4"
+STRICTEST, USUAL, SOFTEST = "0.8", "0.5", "0.4"
 ALIGNMENTS = {
     HARD: AlignSettings("hard"),
     **{f"{penalty}": AlignSettings("soft", penalty=penalty) for penalty in (0.8, 0.7, 0.6, 0.5, 0.4)},

@@ -96,7 +96,7 @@ def confounded(sets: Sequence[Set]) -> Iterator[str]:
 
 def softer(sets: Sequence[Set]) -> str:
     fewer = any(one.summary(STRICTEST).median < one.summary(HARD).median for one in sets)
-    why = ": in part fewer than with hard alignment, which has no preference for words at like positions" * fewer
+    why = ": fewer than with hard alignment, for equal words whose contexts differ are not linked" * fewer
     return (
         f"A lower penalty, larger lattices: from hard alignment to penalty {SOFTEST}, the median goes from "
         f"{_each(sets, lambda one: _from_to(one, HARD, SOFTEST))}. At {STRICTEST}, where little but equal words is "
