@@ -189,7 +189,7 @@ def _fit(
             yield torch.from_numpy(rows)
 
     depends_on = (asdict(settings.model), settings.words_at_once, settings.held_out, settings.cutoff)
-    run = run_fingerprint(settings.fit, depends_on, corpus.hash, corpus.vocabulary.hash, table)
+    run = run_fingerprint(settings.fit, depends_on, corpus.training.hash, corpus.vocabulary.hash, table)
     return fit(
         model,
         batches=batches,

@@ -94,6 +94,14 @@ class TrainingText:
         return TrainingText(words, {length: np.array(rows) for length, rows in sorted(by_length.items())})
 
     @property
+    def hash(self) -> str:
+        """A name for the sentences in their order, which is that of the batches."""
+        digest = hashlib.sha256()
+        for rows in self.by_length.values():
+            digest.update(rows.tobytes())
+        return digest.hexdigest()[:16]
+
+    @property
     def tokens(self) -> int:
         return sum(rows.size for rows in self.by_length.values())
 
