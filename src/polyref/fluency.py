@@ -49,28 +49,32 @@ def choose_fluent(
     """The new sentences of each lattice. All lattices are asked together, so that the model reads large batches."""
     floors = _floors(lattices, margin, model)
     chosen = [Chosen([], [], [], True, 0) for _ in lattices]
-    judged: list[list[float]] = [[] for _ in lattices]
-    asked = [2 * count for count in wanted]
+    # By their words: a search that ran out of its budget need not begin with what a smaller one found.
+    judged: list[dict[tuple[str, ...], float]] = [{} for _ in lattices]
+    most = [max(count, min(LOOKED_AT * count, search.tie_limit)) for count in wanted]
+    asked = [min(2 * count, limit) for count, limit in zip(wanted, most, strict=True)]
     waiting = [k for k, count in enumerate(wanted) if count > 0]
     while waiting:
         found = {k: lattices[k].search(asked[k], search) for k in waiting}
-        unread = {k: lattices[k].words(found[k])[len(judged[k]) :] for k in waiting}
-        fluencies = iter(model.fluency([words for k in waiting for words in unread[k]]))
+        words = {k: lattices[k].words(found[k]) for k in waiting}
+        unread = {k: [one for one in words[k] if one not in judged[k]] for k in waiting}
+        fluencies = iter(model.fluency([one for k in waiting for one in unread[k]]))
         again = []
         for k in waiting:
-            judged[k] += [next(fluencies) for _ in unread[k]]
-            fluent = [n for n, value in enumerate(judged[k]) if value >= floors[k]][: wanted[k]]
-            exhausted = len(judged[k]) < asked[k] or asked[k] >= min(LOOKED_AT * wanted[k], search.tie_limit)
+            judged[k].update((one, next(fluencies)) for one in unread[k])
+            values = [judged[k][one] for one in words[k]]
+            fluent = [n for n, value in enumerate(values) if value >= floors[k]][: wanted[k]]
+            exhausted = len(values) < asked[k] or asked[k] >= most[k]
             if len(fluent) < wanted[k] and not exhausted:
                 again.append(k)
-                asked[k] = min(2 * asked[k], LOOKED_AT * wanted[k], search.tie_limit)
+                asked[k] = min(2 * asked[k], most[k])
                 continue
             texts, bleus = lattices[k].texts(found[k]), lattices[k].bleus(found[k])
-            seen = fluent[-1] + 1 if len(fluent) == wanted[k] else len(judged[k])
+            seen = fluent[-1] + 1 if len(fluent) == wanted[k] else len(values)
             chosen[k] = Chosen(
                 [texts[n] for n in fluent],
                 [bleus[n] for n in fluent],
-                [judged[k][n] for n in fluent],
+                [values[n] for n in fluent],
                 found[k].exact,
                 seen - len(fluent),
             )
