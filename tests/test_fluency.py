@@ -283,3 +283,18 @@ def test_the_built_in_model_judges_where_none_is_given():
     soft = replace(settings, align=AlignSettings("soft"))
     [result] = expand([example(*CAT)], settings=soft, engine=PlainEngine())
     assert all(pseudo.fluency is not None and pseudo.fluency >= floor for pseudo in result.pseudo_references)
+
+
+def test_a_language_model_refuses_gold_references_that_it_was_not_made_for():
+    class French:
+        name = "french"
+
+        def check(self, sentences):
+            raise SettingsError("another language")
+
+        def fluency(self, sentences):
+            return [0.0] * len(sentences)
+
+    lattice = Lattice.from_references(["a b c d", "a x c d"])
+    with pytest.raises(SettingsError, match="another language"):
+        choose_fluent([lattice], [1], margin=0.0, model=French(), search=SearchSettings())

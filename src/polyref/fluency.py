@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
+from polyref.encode import Choosy
 from polyref.lattice import Lattice, SearchSettings
 
 # Of each example, the best sentences by BLEU that are looked at, for each that is wanted.
@@ -29,7 +30,10 @@ class LanguageModel(Protocol):
 
 
 class Chosen(NamedTuple):
-    """New sentences of one lattice, best first by BLEU. `left_out` were not fluent enough."""
+    """New sentences of one lattice, best first by BLEU. `left_out` were not fluent enough.
+
+    `exact` is False where the search was not, and where fluent ones may lie behind all that were looked at.
+    """
 
     texts: list[str]
     bleus: list[float]
@@ -75,7 +79,7 @@ def choose_fluent(
                 [texts[n] for n in fluent],
                 [bleus[n] for n in fluent],
                 [values[n] for n in fluent],
-                found[k].exact,
+                found[k].exact and (len(fluent) == wanted[k] or len(values) < asked[k]),
                 seen - len(fluent),
             )
         waiting = again
@@ -84,6 +88,9 @@ def choose_fluent(
 
 def _floors(lattices: Sequence[Lattice], margin: float, model: LanguageModel) -> list[float]:
     """How fluent a sentence of each lattice must be."""
-    gold = iter(model.fluency([tokens.words for lattice in lattices for tokens in lattice.tokens]))
+    sentences = [tokens.words for lattice in lattices for tokens in lattice.tokens]
+    if isinstance(model, Choosy):
+        model.check(sentences)
+    gold = iter(model.fluency(sentences))
     # Four digits, as the fluencies have them.
     return [round(min(next(gold) for _ in lattice.tokens) - margin, 4) for lattice in lattices]

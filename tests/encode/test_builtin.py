@@ -171,7 +171,7 @@ def test_one_made_up_name_is_like_itself(frame: str):
 @pytest.mark.parametrize("language", FOREIGN)
 def test_another_language_is_refused_with_a_cure(language: str, english: ContextEncoder):
     with pytest.raises(SettingsError, match='the encoder "english" does not know') as refused:
-        english.encode([text.split() for text in FOREIGN[language]])
+        english.check([text.split() for text in FOREIGN[language]])
     assert "--align hard" in str(refused.value)
     with pytest.raises(SettingsError, match='the encoder "english" does not know'):
         Lattice.from_references(FOREIGN[language], align=AlignSettings("soft"), engine="plain")
@@ -179,4 +179,4 @@ def test_another_language_is_refused_with_a_cure(language: str, english: Context
 
 
 def test_english_with_a_name_in_each_sentence_is_not_refused(english: ContextEncoder):
-    english.encode([frame.format(name).lower().split() for frame, name in zip(FRAMES, NAMES, strict=False)])
+    english.check([frame.format(name).lower().split() for frame, name in zip(FRAMES, NAMES, strict=False)])

@@ -2,11 +2,12 @@
 
 from polyref.encode.baseline import measure_baseline, unrelated_sentences
 from polyref.encode.context import ContextEncoder
-from polyref.encode.encoder import DEFAULT, Encoder, Encoding, default_encoder, open_encoder, unit_vectors
+from polyref.encode.encoder import DEFAULT, Choosy, Encoder, Encoding, default_encoder, open_encoder, unit_vectors
 from polyref.encode.vectors import WordVectors
 
 __all__ = [
     "DEFAULT",
+    "Choosy",
     "ContextEncoder",
     "Encoder",
     "Encoding",

@@ -33,7 +33,7 @@ from zlib import crc32
 
 import numpy as np
 
-from polyref.encode.encoder import Encoder, Encoding
+from polyref.encode.encoder import Choosy, Encoder, Encoding
 from polyref.errors import InputError, OutputError, SettingsError
 
 MAX_BYTES = 20 * 10**9  # the captions of COCO, 768 numbers a word, are half of it
@@ -95,6 +95,10 @@ class CachedEncoder:
     def trouble(self) -> str | None:
         """Why new encodings are not being kept; None while they are."""
         return self._trouble
+
+    def check(self, sentences: Sequence[Sequence[str]]) -> None:
+        if isinstance(self._encoder, Choosy):
+            self._encoder.check(sentences)
 
     def encode(self, sentences: Sequence[Sequence[str]]) -> list[Encoding]:
         if not self._close.alive or os.getpid() != self._process:

@@ -8,7 +8,7 @@ Not:  training (training.py), the recurrence (recurrence.py).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -28,6 +28,8 @@ from polyref.errors import SettingsError
 SENTENCES_AT_ONCE = 640
 _SMALL = 2_000  # words for which loading the kernel does not pay
 _LEAST_WORDS = 40  # fewer do not tell a language
+_MANY_WORDS = 1000
+_COMMON_WORDS, _COMMON_SHARE = 100, 0.2  # in English that is hardly ever less than 0.3, in French or German than 0.15
 
 
 class _Read(NamedTuple):
@@ -91,16 +93,20 @@ class ContextEncoder:
 
     def encode(self, sentences: Sequence[Sequence[str]]) -> list[Encoding]:
         distinct = dict.fromkeys(map(tuple, sentences))
-        self._check_known(distinct)
         encodings = dict(zip(distinct, self._encode(list(distinct)), strict=True))
         return [encodings[tuple(sentence)] for sentence in sentences]
 
-    def _check_known(self, sentences: Iterable[Sequence[str]]) -> None:
+    def check(self, sentences: Sequence[Sequence[str]]) -> None:
+        """Refuse text in which too many words are unknown; a few words are not enough to tell."""
         if self._most_unknown >= 1:
             return
         words = [word for sentence in sentences for word in sentence if word.isalpha()]
         unknown = [word for word in words if self._vocabulary.find(word) < 0]
-        if len(words) >= _LEAST_WORDS and len(unknown) > self._most_unknown * len(words):
+        if len(words) < _LEAST_WORDS or len(unknown) <= self._most_unknown * len(words):
+            return
+        # Little text may happen to be full of names; what tells its language then are the words between them.
+        common = sum(0 <= self._vocabulary.find(word) < _COMMON_WORDS for word in words)
+        if len(words) >= _MANY_WORDS or common < _COMMON_SHARE * len(words):
             raise SettingsError(
                 f'the encoder "{self._name}" does not know {len(unknown) / len(words):.0%} of these words '
                 f"({', '.join(list(dict.fromkeys(unknown))[:5])}, ...); give --encoder vectors:FILE or "

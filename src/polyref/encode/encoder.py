@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -45,6 +45,15 @@ class Encoder(Protocol):
     def baseline(self) -> float: ...
 
     def encode(self, sentences: Sequence[Sequence[str]]) -> list[Encoding]: ...
+
+
+@runtime_checkable
+class Choosy(Protocol):
+    """An encoder or a language model that can tell text it was not made for."""
+
+    def check(self, sentences: Sequence[Sequence[str]]) -> None:
+        """Refuse such text."""
+        ...
 
 
 def unit_vectors(vectors: npt.NDArray[Any]) -> npt.NDArray[np.float16]:

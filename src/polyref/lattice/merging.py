@@ -13,7 +13,7 @@ import numpy as np
 
 from polyref import compiled
 from polyref.align import AlignSettings, exclusions, whole_units
-from polyref.encode import Encoder, Encoding, default_encoder
+from polyref.encode import Choosy, Encoder, Encoding, default_encoder
 from polyref.errors import InputError, SettingsError
 from polyref.lattice.engine import AutoEngine, CompiledEngine, Engine, EngineName, PlainEngine
 from polyref.lattice.lattice import Lattice
@@ -63,7 +63,10 @@ def prepare(
         raise SettingsError(
             f"{encoder.name} takes all words for the same: its baseline is {baseline}; use --similarity cosine"
         )
-    return baseline, encoder.encode([reference.words for reference in tokens])
+    sentences = [reference.words for reference in tokens]
+    if isinstance(encoder, Choosy):
+        encoder.check(sentences)
+    return baseline, encoder.encode(sentences)
 
 
 def merge(
