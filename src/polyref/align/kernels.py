@@ -98,18 +98,19 @@ def places(starts, weight):
     return place
 
 
-@kernel("void(int32[::1], int64[::1], int32[:, ::1], int32[:, ::1], boolean[:, ::1], int64)")
+@kernel("void(int32[::1], int64[::1], int32[:, ::1], int64[::1], boolean[:, ::1], int64)")
 def restrain(words, starts, similarity, codes, table, weight):
     """Take from each similarity what the places of the two words differ by; vetoed pairs become -1. In place.
 
     The plain twins are position.py and Exclusions in veto.py.
     """
     place = places(starts, weight)
-    companies, values, rows = codes[0][words], codes[1][words], codes[2][words]
+    code = codes[words]
+    companies, values, rows = code >> 40, (code >> 16) & 0xFFFFFF, code & 0xFFFF
     for r in range(len(starts) - 2):
         for u in range(starts[r], starts[r + 1]):
             company, value, row = companies[u], values[u], table[rows[u]]
-            if company == 0 and value == 0 and rows[u] == 0:  # most words, so their loop is one that needs no branches
+            if code[u] == 0:  # most words, so their loop is one that needs no branches
                 for v in range(starts[r + 1], len(words)):
                     apart = abs(place[u] - place[v])
                     similarity[u, v] = similarity[u, v] - apart if companies[v] == 0 else -UNIT

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Callable, Collection, Iterator, Sequence
-from functools import cache, lru_cache, partial
+from functools import cache
 from itertools import groupby
 from pathlib import Path
 from typing import Literal, NamedTuple, get_args
@@ -60,51 +60,71 @@ class Traits(NamedTuple):
 
 
 class Exclusions(NamedTuple):
-    """For each distinct word of an example its company, its value and its row, as numbers; 0 is none.
+    """For each distinct word of an example one number: its company, its value and its row, behind each other.
 
     Two words are vetoed if their companies differ, if both have values and those differ, or if the table says so.
     """
 
-    codes: npt.NDArray[np.int32]  # three rows, a column a word
+    codes: npt.NDArray[np.int64]
     table: npt.NDArray[np.bool_]
 
     def between(self, left: npt.ArrayLike, right: npt.ArrayLike) -> npt.NDArray[np.bool_]:
         """Whether words are vetoed: those on the left, a row each, with those on the right, a column each."""
-        company, value, row = self.codes[:, np.asarray(left)]
-        other_company, other_value, other_row = self.codes[:, np.asarray(right)]
-        vetoed: npt.NDArray[np.bool_] = company[:, None] != other_company[None, :]
-        vetoed |= (value[:, None] != other_value[None, :]) & (value[:, None] > 0) & (other_value[None, :] > 0)
-        vetoed |= self.table[row[:, None], other_row[None, :]]
+        company, value, row = _unpacked(self.codes[np.asarray(left)][:, None])
+        other_company, other_value, other_row = _unpacked(self.codes[np.asarray(right)][None, :])
+        vetoed: npt.NDArray[np.bool_] = company != other_company
+        vetoed |= (value != other_value) & (value > 0) & (other_value > 0)
+        vetoed |= self.table[row, other_row]
         return vetoed
 
 
+COMPANY_BITS, VALUE_BITS = 40, 16  # where they begin; the row stands before them
+_MOST_WORDS = 1 << 16  # that are remembered
+
+
+def _unpacked(codes: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], ...]:
+    value = (codes >> VALUE_BITS) & ((1 << (COMPANY_BITS - VALUE_BITS)) - 1)
+    return codes >> COMPANY_BITS, value, codes & ((1 << VALUE_BITS) - 1)
+
+
+class _Codes(dict[str, int]):
+    """The code of each word, made when it is first asked for: a dictionary, because every word of a run asks it."""
+
+    def __init__(self, kinds: tuple[VetoKind, ...]):
+        super().__init__()
+        self._kinds = kinds
+        self._companies: dict[str, int] = {"": 0}
+        self._values: dict[Value | None, int] = {None: 0}
+
+    def __missing__(self, word: str) -> int:
+        company, value, row = traits_of(word, self._kinds)
+        code = self._companies.setdefault(company, len(self._companies)) << COMPANY_BITS
+        code |= self._values.setdefault(value, len(self._values)) << VALUE_BITS
+        self[word] = code | row
+        return code | row
+
+
+@cache
+def _codes(kinds: tuple[VetoKind, ...]) -> list[_Codes]:
+    return [_Codes(kinds)]
+
+
 def exclusions(vocabulary: Sequence[str], kinds: Collection[VetoKind]) -> Exclusions:
-    """What the words of an example exclude."""
-    codes = np.zeros((3, len(vocabulary)), np.int32)
-    companies: dict[str, int] = {"": 0}
-    values: dict[Value | None, int] = {None: 0}
-    for number, (company, value, row) in enumerate(map(reader(tuple(kinds)), vocabulary)):
-        if company:
-            codes[0, number] = companies.setdefault(company, len(companies))
-        if value is not None:
-            codes[1, number] = values.setdefault(value, len(values))
-        if row:
-            codes[2, number] = row
-    return Exclusions(codes, contrasts().table if "contrasts" in kinds else _NO_CONTRASTS)
+    """What the words of an example exclude. The numbers behind the codes mean nothing but that equal ones are equal."""
+    chosen = tuple(kinds)
+    kept = _codes(chosen)
+    if len(kept[0]) > _MOST_WORDS:
+        kept[0] = _Codes(chosen)
+    codes = np.array(list(map(kept[0].__getitem__, vocabulary)), np.int64)
+    return Exclusions(codes, contrasts().table if "contrasts" in chosen else _NO_CONTRASTS)
 
 
 def is_vetoed(left: str, right: str, kinds: Collection[VetoKind] = VETO_KINDS) -> bool:
     """Whether two words are never linked; equal words always may be."""
-    read = reader(tuple(kinds))
-    (company, value, row), (other_company, other_value, other_row) = read(left), read(right)
+    traits = (traits_of(word, tuple(kinds)) for word in (left, right))
+    (company, value, row), (other_company, other_value, other_row) = traits
     differ = value is not None and other_value is not None and value != other_value
     return company != other_company or differ or bool(contrasts().table[row, other_row])
-
-
-@cache
-def reader(kinds: tuple[VetoKind, ...]) -> Callable[[str], Traits]:
-    """What gives a word's traits; it remembers those of the words that it met last."""
-    return lru_cache(maxsize=1 << 16)(partial(traits_of, kinds=kinds))
 
 
 def traits_of(word: str, kinds: tuple[VetoKind, ...]) -> Traits:
