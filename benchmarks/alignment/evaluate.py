@@ -99,7 +99,10 @@ def penalty_table(found: Sequence[Method], pairs: Sequence[Pair], penalties: Seq
         for penalty in penalties:
             result = scores(_counts(method, pairs, penalty))
             cells.append(f"{result.precision:.3f} / {result.recall:.3f} / {result.f1:.3f}")
-        rows.append([method.name, *(["-"] * (len(penalties) - 1) + cells[:1] if method.encoder is None else cells)])
+        if method.encoder is None:
+            rows.append([f"{method.name} (no penalty)", cells[0], *[""] * (len(penalties) - 1)])
+        else:
+            rows.append([method.name, *cells])
     title = f"Precision / recall / F1 of links on the {len(pairs)} pairs of the part {pairs[0].part}"
     return Table(title, ["", *[f"penalty {penalty}" for penalty in penalties]], rows)
 

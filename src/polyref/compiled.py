@@ -61,5 +61,5 @@ def cache_folder() -> Path:
 
 
 def is_cached() -> bool:
-    """Whether the kernels have been compiled on this machine before."""
-    return any(cache_folder().rglob("*.nbi"))
+    """Whether the kernels have been compiled on this machine before: all but the few of the encoder take a while."""
+    return any(cache_folder().rglob("search_kernels.*.nbi"))

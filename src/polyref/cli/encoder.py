@@ -37,7 +37,8 @@ def train(
     ] = None,
     use: UseOption = "references",
     vectors: Annotated[
-        str | None, typer.Option("--vectors", metavar="FILE", help="Start from word vectors (npz or GloVe text).")
+        str | None,
+        typer.Option("--vectors", metavar="FILE", help="Start from word vectors (npz, GloVe or fastText text)."),
     ] = None,
     freeze: Annotated[bool, typer.Option("--freeze", help="Keep those vectors as they are.")] = False,
     cutoff: Annotated[int, typer.Option(metavar="N", help="Words that occur as often are predicted.")] = 3,
@@ -236,7 +237,10 @@ def calibrate(
 
     encoder = open_encoder(name)
     sentences = unrelated_of(texts, use, TextSettings(tokenizer, fold_case=not keep_case))
-    baseline = measure_baseline(encoder, sentences)
+    try:
+        baseline = measure_baseline(encoder, sentences)
+    except SettingsError:
+        raise SettingsError(f"{len(sentences)} sentences tell too little of {name}; give more text") from None
     if save:
         if not isinstance(encoder, ContextEncoder) or name in BUILTIN:
             raise SettingsError(f"{name} is no folder of your own; give --baseline {baseline} to the verbs instead")

@@ -50,7 +50,7 @@ EncoderOption = Annotated[
     typer.Option(
         "--encoder",
         metavar="NAME",
-        help="Soft alignment's vectors: english, a folder of your own, vectors:FILE (npz or GloVe text) or "
+        help="Soft alignment's vectors: english, a folder of your own, vectors:FILE (npz, GloVe or fastText text) or "
         "huggingface:NAME.  [default: english]",
     ),
 ]

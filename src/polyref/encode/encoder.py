@@ -97,5 +97,5 @@ def open_language_model(name: str) -> ContextEncoder:
         return ContextEncoder.load(name)
     raise SettingsError(
         f'there is no encoder "{name}"; give {", ".join(BUILTIN)}, the folder of one that you trained, '
-        "vectors:FILE (npz or GloVe text) or huggingface:NAME"
+        "vectors:FILE (npz, GloVe or fastText text) or huggingface:NAME"
     )
