@@ -151,7 +151,7 @@ def test_every_option_arrives_where_it_belongs(run, tmp_path: Path):
         ("--cutoff", 0, "cutoff is 0; give 1 or more"),
         ("--learning-rate", "nan", "the learning rate is nan"),
         ("--held-out", 0, "held-out is 0.0; give a share above 0"),
-        ("--threads", 0, "threads is 0; give 1 or more"),
+        ("--threads", 0, "threads is 0; give a number from 1 to 1024"),
         ("--dropout", 1, "dropout is 1.0"),
         ("--stop-after", 0, "stop-after is 0"),
         ("--state-size", -1, "state-size is -1"),
@@ -435,7 +435,7 @@ def test_an_encoder_inside_the_package_is_not_written_to(run, own_text: Path, en
     [
         ("", "0 sentences; give more text"),
         ("one\n", "1 sentences; give more text"),
-        (drawn_text(GERMAN[:-2], 60), "knows too few words"),
+        (drawn_text(GERMAN[:-2], 60), "tell too little of"),
     ],
 )
 def test_text_that_tells_nothing_is_refused(run, encoder: Path, tmp_path: Path, content, said):
@@ -448,3 +448,7 @@ def test_text_that_tells_nothing_is_refused(run, encoder: Path, tmp_path: Path, 
 def test_help_names_the_four_verbs(run):
     out = run("encoder", "--help").out.decode()
     assert all(verb in out for verb in ("train", "list", "show", "calibrate"))
+
+
+def test_an_output_without_a_name_is_refused_before_anything_is_read(run, tmp_path: Path):
+    refused(run("encoder", "train", tmp_path / "nowhere.txt", "-o", ""), "the output has no name; give -o FOLDER")

@@ -162,8 +162,11 @@ def test_word_vectors_leave_judging_to_the_built_in_model(run, tmp_path: Path):
         (["--cache", "folder"], "hard alignment encodes nothing that could be cached; leave --cache out"),
         (["--fluency", "1000"], "the fluency margin is 1000.0; give a number of about 0 to 1"),
         (["--fluency", "nan"], "the fluency margin is nan"),
-        (["--fluency", "0.2", "--language-model", "french"], 'there is no encoder "french"; give english, the folder'),
-        (["--fluency", "0.2", "--language-model", "vectors:x.npz"], 'there is no encoder "vectors:x.npz"'),
+        (
+            ["--fluency", "0.2", "--language-model", "french"],
+            'there is no language model "french"; give english or the folder',
+        ),
+        (["--fluency", "0.2", "--language-model", "vectors:x.npz"], 'there is no language model "vectors:x.npz"'),
         (["--align", "soft", "--baseline", "1"], "the baseline is 1.0; give a number between -1 and 1"),
     ],
 )

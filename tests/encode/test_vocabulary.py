@@ -40,11 +40,6 @@ def test_a_word_is_found_as_it_is_first_and_then_in_lower_case():
     assert [vocabulary.find(word) for word in ("the", "The", "THE", "Cat", "emu")] == [0, 1, 0, 2, -1]
 
 
-def test_words_that_cannot_be_predicted_share_the_number_behind_all_others():
-    vocabulary = Vocabulary(("the", "cat", "emu"), 2)
-    assert [vocabulary.predicted_row(word) for word in ("the", "CAT", "emu", "ant")] == [0, 1, 2, 2]
-
-
 def test_the_hash_depends_on_the_words_and_their_order():
     hashes = {words_hash(words) for words in (["a", "b"], ["b", "a"], ["ab"], ["a"])}
     assert len(hashes) == 4

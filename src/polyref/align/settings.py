@@ -72,6 +72,8 @@ class AlignSettings:
         _check_penalty(self.position, "position")
         if self.baseline is not None and not -1 < self.baseline < 1:
             raise SettingsError(f"the baseline is {self.baseline}; give a number between -1 and 1")
+        if self.baseline is not None and self.similarity == "cosine":
+            raise SettingsError("the raw cosine has no baseline; leave it out, or use --similarity rescaled")
 
     def penalties(self) -> list[int]:
         """The penalties to try, in units of 1e-4, until the lattice holds `at_least` sentences."""

@@ -25,6 +25,7 @@ Texts = Annotated[
 ]
 Name = Annotated[str, typer.Argument(metavar="NAME", help="english, a folder, vectors:FILE or huggingface:NAME.")]
 Use = Literal["references", "source", "both"]
+MOST_THREADS = 1024
 UseOption = Annotated[Use, typer.Option("--use", help="Of data sets: their references, their sources, or both.")]
 
 
@@ -79,9 +80,11 @@ def train(
     from polyref.encode.training import TrainSettings, train_encoder
     from polyref.fit import Decay, FitSettings
 
+    if not output.strip():
+        raise SettingsError("the output has no name; give -o FOLDER")
     if threads is not None:
-        if threads < 1:
-            raise SettingsError(f"threads is {threads}; give 1 or more")
+        if not 1 <= threads <= MOST_THREADS:
+            raise SettingsError(f"threads is {threads}; give a number from 1 to {MOST_THREADS}")
         torch.set_num_threads(threads)
     settings = TrainSettings(
         cutoff=cutoff,
@@ -120,7 +123,7 @@ def _progress(epochs: int, *, quiet: bool) -> Iterator[tuple[Callable[[Corpus], 
     columns = [
         TextColumn("epoch {task.fields[epoch]}/" + str(epochs)),
         BarColumn(),
-        TextColumn("perplexity {task.fields[perplexity]:.2f}"),
+        TextColumn("perplexity {task.fields[perplexity]}"),
         TimeElapsedColumn(),
         TextColumn("left"),
         TimeRemainingColumn(),
@@ -129,7 +132,7 @@ def _progress(epochs: int, *, quiet: bool) -> Iterator[tuple[Callable[[Corpus], 
     with Progress(
         *columns, console=Console(stderr=True), speed_estimate_period=300, transient=True, disable=not show_bar
     ) as bar:
-        task = bar.add_task("train", total=None, epoch=1, perplexity=float("nan"))
+        task = bar.add_task("train", total=None, epoch=1, perplexity="-")
 
         def start(corpus: Corpus) -> None:
             if not quiet:
@@ -142,7 +145,11 @@ def _progress(epochs: int, *, quiet: bool) -> Iterator[tuple[Callable[[Corpus], 
         def tell(step: Step, batches: int) -> None:
             done = step.epoch * batches + step.batch
             bar.update(
-                task, total=epochs * batches, completed=done, epoch=step.epoch + 1, perplexity=exp(min(step.loss, 50))
+                task,
+                total=epochs * batches,
+                completed=done,
+                epoch=step.epoch + 1,
+                perplexity=f"{exp(min(step.loss, 50)):.2f}",
             )
             if step.what == "epoch" and not quiet:
                 best = "" if step.validation != step.best else "  best so far"
@@ -229,7 +236,7 @@ def calibrate(
     as_json: o.JsonOption = False,
 ) -> None:
     """Measure on your own text what unrelated words share: the baseline that similarities are rescaled by."""
-    from polyref.encode import measure_baseline, open_encoder
+    from polyref.encode import Choosy, measure_baseline, open_encoder
     from polyref.encode.baseline import unrelated_of
     from polyref.encode.builtin import BUILTIN
     from polyref.encode.context import ContextEncoder
@@ -237,6 +244,8 @@ def calibrate(
 
     encoder = open_encoder(name)
     sentences = unrelated_of(texts, use, TextSettings(tokenizer, fold_case=not keep_case))
+    if isinstance(encoder, Choosy):
+        encoder.check(sentences)
     try:
         baseline = measure_baseline(encoder, sentences)
     except SettingsError:

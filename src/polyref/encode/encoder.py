@@ -83,19 +83,34 @@ def open_encoder(name: str) -> Encoder:
         from polyref.encode.pretrained import PretrainedEncoder, parse_name
 
         return PretrainedEncoder.load(*parse_name(rest))
-    return open_language_model(name)
+    found = _language_model(name)
+    if found is None:
+        raise SettingsError(
+            f'there is no encoder "{name}"; give {", ".join(_builtin())}, the folder of one that you trained, '
+            "vectors:FILE (npz, GloVe or fastText text) or huggingface:NAME"
+        )
+    return found
 
 
 def open_language_model(name: str) -> ContextEncoder:
     """An encoder that is a language model, and so can tell how fluent a sentence is."""
-    from polyref.encode.builtin import BUILTIN, open_builtin
+    found = _language_model(name)
+    if found is None:
+        names = ", ".join(_builtin())
+        raise SettingsError(f'there is no language model "{name}"; give {names} or the folder of one that you trained')
+    return found
+
+
+def _language_model(name: str) -> ContextEncoder | None:
+    from polyref.encode.builtin import open_builtin
     from polyref.encode.context import ContextEncoder
 
-    if name in BUILTIN:
+    if name in _builtin():
         return open_builtin(name)
-    if name and Path(name).is_dir():
-        return ContextEncoder.load(name)
-    raise SettingsError(
-        f'there is no encoder "{name}"; give {", ".join(BUILTIN)}, the folder of one that you trained, '
-        "vectors:FILE (npz, GloVe or fastText text) or huggingface:NAME"
-    )
+    return ContextEncoder.load(name) if name and Path(name).is_dir() else None
+
+
+def _builtin() -> tuple[str, ...]:
+    from polyref.encode.builtin import BUILTIN
+
+    return BUILTIN

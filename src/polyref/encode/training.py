@@ -189,7 +189,8 @@ def _fit(
             yield torch.from_numpy(rows)
 
     depends_on = (asdict(settings.model), settings.words_at_once, settings.held_out, settings.cutoff)
-    run = run_fingerprint(settings.fit, depends_on, corpus.training.hash, corpus.vocabulary.hash, table)
+    text = (corpus.hash, corpus.training.hash)  # its words, and their order
+    run = run_fingerprint(settings.fit, depends_on, text, corpus.vocabulary.hash, table)
     return fit(
         model,
         batches=batches,

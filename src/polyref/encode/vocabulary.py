@@ -36,11 +36,6 @@ class Vocabulary:
         found = self.row.get(word)
         return self.row.get(word.lower(), -1) if found is None else found
 
-    def predicted_row(self, word: str) -> int:
-        """The number that predicting a word goes by: its own, or that of the unknown word behind all others."""
-        row = self.find(word)
-        return row if 0 <= row < self.predicted else self.predicted
-
     @cached_property
     def hash(self) -> str:
         return words_hash(self.words)

@@ -69,6 +69,8 @@ class Job:
         check_encoder(self.settings.align, self.encoder)
         if self.settings.align.align == "hard" and self.cache is not None:
             raise SettingsError("hard alignment encodes nothing that could be cached; leave --cache out")
+        if self.cache == "":
+            raise SettingsError("the cache has no name; give --cache FOLDER")
         if self.settings.fluency is None and self.language_model is not None:
             raise SettingsError("a language model judges fluency; add --fluency MARGIN")
 
@@ -221,7 +223,7 @@ def _tools(job: Job, engine: Engine | AutoEngine) -> Tools:
     """What a process works with."""
     encoder: Encoder | None = None
     if job.settings.align.align == "soft":
-        encoder = open_encoder(job.encoder or DEFAULT)
+        encoder = open_encoder(DEFAULT if job.encoder is None else job.encoder)
     model: LanguageModel | None = None
     if job.language_model is not None:
         model = open_language_model(job.language_model)
