@@ -77,6 +77,7 @@ def test_a_process_of_its_own_says_the_same_as_its_only_line(name, run_apart, tm
         (["--encoder", "english"], "hard alignment takes no encoder; add --align soft"),
         (["--penalty", "0.5"], "--penalty belongs to soft alignment; add --align soft"),
         (["--baseline", "0.1"], "--baseline belongs to soft alignment; add --align soft"),
+        (["--align", "soft", "--similarity", "cosine", "--baseline", "0.1"], "the raw cosine has no baseline"),
         (["--align", "soft", "--baseline", "1"], "the baseline is 1.0; give a number between -1 and 1"),
         (["--penalty", "abc"], 'the penalty is "abc"; give a number from 0 to 1, or adaptive'),
         (["--penalty", "1.5"], "the penalty is 1.5; give a number from 0 to 1"),

@@ -72,7 +72,7 @@ class AlignSettings:
         _check_penalty(self.position, "position")
         if self.baseline is not None and not -1 < self.baseline < 1:
             raise SettingsError(f"the baseline is {self.baseline}; give a number between -1 and 1")
-        if self.baseline is not None and self.similarity == "cosine":
+        if self.align == "soft" and self.baseline is not None and self.similarity == "cosine":
             raise SettingsError("the raw cosine has no baseline; leave it out, or use --similarity rescaled")
 
     def penalties(self) -> list[int]:
