@@ -29,7 +29,7 @@ check: .venv/dev
 	$(BIN)/mypy
 
 test: check
-	$(BIN)/python -m pytest -n auto --maxprocesses=4
+	$(BIN)/python -m pytest
 
 # Writes docs/benchmarks.md. POLYREF_DATA names a folder with real data sets; without it, generated ones are used.
 bench: .venv/dev
