@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import errno
 import os
+import secrets
 import stat
 import sys
 import tempfile
@@ -86,8 +87,10 @@ def _staged(paths: Sequence[str]) -> Iterator[list[BinaryIO]]:
 
 @contextmanager
 def _temporary_beside(target: Path, temporaries: list[Path]) -> Iterator[BinaryIO]:
-    descriptor, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
-    temporaries.append(Path(name))
+    # Its name is noted before there is such a file: a signal between the two must not leave one behind.
+    temporary = target.parent / f".{target.name}.{secrets.token_hex(8)}.part"
+    temporaries.append(temporary)
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     with os.fdopen(descriptor, "wb") as stream:
         yield cast(BinaryIO, stream)
         stream.flush()
