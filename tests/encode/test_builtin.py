@@ -11,7 +11,8 @@ from samples import CAT, captions
 import polyref
 from polyref import AlignSettings, Lattice, SettingsError, open_encoder
 from polyref.encode import DEFAULT, ContextEncoder, default_encoder
-from polyref.encode.builtin import BUILTIN, builtin_folder
+from polyref.encode.builtin import builtin_folder
+from polyref.encode.encoder import BUILTIN
 from polyref.encode.folder import read_config
 from polyref.lattice.comparison import compare
 

@@ -173,8 +173,8 @@ def list_encoders(
     as_json: o.JsonOption = False,
 ) -> None:
     """List the encoders inside the package, and those that were trained into a folder here."""
-    from polyref.encode import DEFAULT
-    from polyref.encode.builtin import BUILTIN, builtin_folder
+    from polyref.encode.builtin import builtin_folder
+    from polyref.encode.encoder import BUILTIN, DEFAULT
     from polyref.encode.folder import CONFIG, read_config
 
     places = [(name, builtin_folder(name)) for name in BUILTIN]
@@ -238,8 +238,8 @@ def calibrate(
     """Measure on your own text what unrelated words share: the baseline that similarities are rescaled by."""
     from polyref.encode import Choosy, measure_baseline, open_encoder
     from polyref.encode.baseline import unrelated_of
-    from polyref.encode.builtin import BUILTIN
     from polyref.encode.context import ContextEncoder
+    from polyref.encode.encoder import BUILTIN
     from polyref.encode.folder import read_config, write_config
 
     encoder = open_encoder(name)

@@ -11,7 +11,6 @@ from pathlib import Path
 from polyref.encode.context import ContextEncoder
 from polyref.encode.folder import read_folder
 
-BUILTIN = ("english",)
 # Text with more unknown words than this is not what a built-in encoder was made for.
 MOST_UNKNOWN = 0.3
 

@@ -8,7 +8,7 @@ Not:  training (training.py), the recurrence (recurrence.py).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -168,8 +168,8 @@ class ContextEncoder:
         number: dict[str, int] = {}
         numbered = [[number.setdefault(word, len(number) + 1) for word in sentence] for sentence in sentences]
         flat = np.array([word for sentence in numbered for word in sentence], np.int64)
-        rows = np.array([self._vocabulary.find(word) for word in number], np.int64)
-        vectors = self.word_vectors(list(number))
+        rows = self._rows(number)
+        vectors = self._vectors(list(number), rows)
         step = self._step(len(flat))
 
         def run_one(side: str, boundary: Floats, ordered: list[npt.NDArray[np.int64]]) -> States:
@@ -187,7 +187,12 @@ class ContextEncoder:
 
     def word_vectors(self, words: Sequence[str]) -> Floats:
         """What is read for each word, whatever stands around it: its own vector, or what its spelling tells."""
-        rows = np.array([self._vocabulary.find(word) for word in words], np.int64)
+        return self._vectors(words, self._rows(words))
+
+    def _rows(self, words: Iterable[str]) -> npt.NDArray[np.int64]:
+        return np.array([self._vocabulary.find(word) for word in words], np.int64)
+
+    def _vectors(self, words: Sequence[str], rows: npt.NDArray[np.int64]) -> Floats:
         vectors: Floats = self._folder.weights["vectors"][rows].astype(np.float32)
         for place in np.flatnonzero(rows < 0).tolist():
             spelled = self._pieces[list(pieces(words[place], self._buckets))].mean(0)

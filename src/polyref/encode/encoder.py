@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from polyref.encode.context import ContextEncoder
 
 
+BUILTIN = ("english",)
 DEFAULT = "english"
 
 
@@ -86,7 +87,7 @@ def open_encoder(name: str) -> Encoder:
     found = _language_model(name)
     if found is None:
         raise SettingsError(
-            f'there is no encoder "{name}"; give {", ".join(_builtin())}, the folder of one that you trained, '
+            f'there is no encoder "{name}"; give {", ".join(BUILTIN)}, the folder of one that you trained, '
             "vectors:FILE (npz, GloVe or fastText text) or huggingface:NAME"
         )
     return found
@@ -96,7 +97,7 @@ def open_language_model(name: str) -> ContextEncoder:
     """An encoder that is a language model, and so can tell how fluent a sentence is."""
     found = _language_model(name)
     if found is None:
-        names = ", ".join(_builtin())
+        names = ", ".join(BUILTIN)
         raise SettingsError(f'there is no language model "{name}"; give {names} or the folder of one that you trained')
     return found
 
@@ -105,12 +106,6 @@ def _language_model(name: str) -> ContextEncoder | None:
     from polyref.encode.builtin import open_builtin
     from polyref.encode.context import ContextEncoder
 
-    if name in _builtin():
+    if name in BUILTIN:
         return open_builtin(name)
     return ContextEncoder.load(name) if name and Path(name).is_dir() else None
-
-
-def _builtin() -> tuple[str, ...]:
-    from polyref.encode.builtin import BUILTIN
-
-    return BUILTIN
