@@ -51,6 +51,10 @@ def with_keys(members: str) -> str:
     return f'{{"source": "s", "references": ["a cat"], {members}}}'
 
 
+def with_kept(kept: str) -> str:
+    return with_keys(f'"lattice": {{"sentences": "1", "penalty": null, "exact": true, "kept": {kept}}}')
+
+
 def with_fluency(value: str) -> str:
     return with_keys(f'"pseudo_references": [{{"text": "a", "bleu": 1, "fluency": {value}}}]')
 
@@ -181,6 +185,38 @@ _RECORDS = {
     "a lattice that does not say whether it is exact": (
         with_keys('"lattice": {"sentences": "5", "penalty": null}'),
         '"exact" of "lattice" is null',
+    ),
+    "a kept lattice that is a list": (
+        with_kept("[[1, 2]]"),
+        '"kept" of "lattice" is a list; take the key out, or write it with polyref expand --keep-lattice',
+    ),
+    "a kept lattice without states": (
+        with_kept('{"tokenizer": "words", "fold_case": true}'),
+        '"states" in "kept" of "lattice" is null',
+    ),
+    "a kept lattice of more references than there are": (
+        with_kept('{"states": [[1, 2], [1, 3]], "tokenizer": "words", "fold_case": true}'),
+        '"states" in "kept" of "lattice" is for 2 references, and there are 1',
+    ),
+    "a kept lattice with a state that is true": (
+        with_kept('{"states": [[true, 2]], "tokenizer": "words", "fold_case": true}'),
+        '"kept" of "lattice" has no states for reference 1: a list of whole numbers above 0',
+    ),
+    "a kept lattice with a state that is 0": (
+        with_kept('{"states": [[0, 1]], "tokenizer": "words", "fold_case": true}'),
+        '"kept" of "lattice" has no states for reference 1: a list of whole numbers above 0',
+    ),
+    "a kept lattice with an endless state": (
+        with_kept('{"states": [[1, 2147483648]], "tokenizer": "words", "fold_case": true}'),
+        '"kept" of "lattice" has no states for reference 1: a list of whole numbers above 0',
+    ),
+    "a kept lattice of an unknown tokenizer": (
+        with_kept('{"states": [[1, 2]], "tokenizer": "moses", "fold_case": true}'),
+        '"tokenizer" in "kept" of "lattice" is none of words, whitespace, characters',
+    ),
+    "a kept lattice that does not say whether case counts": (
+        with_kept('{"states": [[1, 2]], "tokenizer": "words", "fold_case": 1}'),
+        '"fold_case" in "kept" of "lattice" is a number',
     ),
 }
 

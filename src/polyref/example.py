@@ -1,7 +1,7 @@
 """What flows between the rooms: an example, with its references inside it.
 
 In:   nothing; these are plain values.
-Out:  Example, Reference, PseudoReference, LatticeSummary.
+Out:  Example, Reference, PseudoReference, LatticeSummary, KeptLattice.
 Not:  reading or writing them (data/), making pseudo-references (expand.py).
 """
 
@@ -35,16 +35,29 @@ class PseudoReference:
 
 
 @dataclass(frozen=True, slots=True)
+class KeptLattice:
+    """All that is needed to build a lattice again, without aligning or encoding again.
+
+    For each gold reference, the states behind its words; and how texts became words.
+    """
+
+    states: tuple[tuple[int, ...], ...]
+    tokenizer: str
+    fold_case: bool
+
+
+@dataclass(frozen=True, slots=True)
 class LatticeSummary:
     """What is kept of the lattice that the pseudo-references came from.
 
     `penalty` is None for hard alignment, which does not depend on it. `exact` is False where the search
-    ran out of its node budget, so that better sentences may exist.
+    ran out of its node budget, so that better sentences may exist. `kept` is the lattice itself, if it was asked for.
     """
 
     sentences: int
     penalty: float | None
     exact: bool
+    kept: KeptLattice | None = None
 
     @property
     def log10_sentences(self) -> float:

@@ -18,7 +18,7 @@ from polyref.encode import ContextEncoder, Encoder, Encoding, default_encoder
 from polyref.errors import InputError, SettingsError
 from polyref.example import Example, LatticeSummary, PseudoReference
 from polyref.fluency import LanguageModel, choose_fluent
-from polyref.lattice import AutoEngine, Engine, Lattice, SearchSettings, check_words, merge, prepare
+from polyref.lattice import AutoEngine, Engine, Lattice, SearchSettings, check_words, keep, merge, prepare
 from polyref.tally import Tally
 from polyref.text import TextSettings, Tokens, tokenize
 
@@ -34,12 +34,14 @@ class ExpandSettings:
 
     `shortfall` says what happens where a lattice has too few sentences: keep what there is, repeat references in turn
     (gold ones first), or fail. `fluency` is a margin: sentences that are less fluent than the least fluent gold
-    reference by more than that are left out; None leaves out none.
+    reference by more than that are left out; None leaves out none. `keep_lattice` keeps each lattice with its example,
+    so that more can be read off it later.
     """
 
     per_example: int = 20
     shortfall: Shortfall = "keep"
     fluency: float | None = None
+    keep_lattice: bool = False
     text: TextSettings = field(default_factory=TextSettings)
     align: AlignSettings = field(default_factory=AlignSettings)
     search: SearchSettings = field(default_factory=SearchSettings)
@@ -175,7 +177,8 @@ def _with_result(
     if short > 0:
         pseudo = fill_up(example, pseudo, short, settings)
     tally.count(example, pseudo, sentences=lattice.count, exact=exact, short=short > 0)
-    summary = LatticeSummary(lattice.count, lattice.penalty, exact)
+    kept = keep(lattice) if settings.keep_lattice else None
+    summary = LatticeSummary(lattice.count, lattice.penalty, exact, kept)
     return replace(example, pseudo_references=pseudo, lattice=summary)
 
 

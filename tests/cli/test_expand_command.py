@@ -244,3 +244,49 @@ def test_sources_without_references_beside_them_are_told_so(run, tmp_path):
     assert done.code == 2
     assert "there are no files of references" in done.err
     assert not (tmp_path / "out.jsonl").exists()
+
+
+def test_a_kept_lattice_stands_behind_its_counts_and_changes_nothing_else(run, captions_file):
+    without, kept = run("expand", captions_file).out, run("expand", captions_file, "--keep-lattice").out
+    results = records(kept)
+    for result in results:
+        found = result["lattice"].pop("kept")
+        assert [len(states) for states in found["states"]] == [len(text.split()) for text in result["references"]]
+        assert (found["tokenizer"], found["fold_case"]) == ("words", True)
+    assert results == records(without)
+
+
+def test_a_kept_lattice_is_that_of_the_text_settings(run):
+    options = ["--keep-lattice", "--tokenizer", "whitespace", "--keep-case"]
+    [result] = records(run("expand", "-", *options, stdin=b'{"source": 1, "references": ["A cat.", "a cat."]}').out)
+    assert result["lattice"]["kept"] == {"states": [[1, 2], [1, 2]], "tokenizer": "whitespace", "fold_case": False}
+
+
+@pytest.mark.parametrize("name", ["kept.parquet", "kept.csv", "kept.json"])
+def test_other_formats_carry_kept_lattices(name, run, captions_file):
+    there, back = captions_file.with_name(name), captions_file.with_name("back.jsonl")
+    expected = run("expand", captions_file, "--keep-lattice").out
+    assert run("expand", captions_file, "--keep-lattice", "-o", there).code == 0
+    assert run("convert", there, back).code == 0
+    assert [record["lattice"] for record in records(back.read_bytes())] == [
+        record["lattice"] for record in records(expected)
+    ]
+
+
+def test_expanding_without_keeping_drops_what_was_kept(run, captions_file):
+    kept = run("expand", captions_file, "--keep-lattice").out
+    assert run("expand", "-", stdin=kept).out == run("expand", captions_file).out
+    assert run("expand", "-", "--keep-lattice", stdin=kept).out == kept
+
+
+def test_the_same_lattices_are_kept_by_several_workers(run, tmp_path):
+    path = tmp_path / "many.jsonl"
+    path.write_text(caption_lines(300))
+    options = ["expand", path, "--keep-lattice", "--engine", "plain"]
+    assert run(*options, "--workers", 2).out == run(*options).out
+
+
+def test_parallel_text_cannot_hold_lattices(run, captions_file):
+    done = run("expand", captions_file, "--keep-lattice", "--to", "parallel", "-o", captions_file.with_name("out"))
+    assert done.code == 2
+    assert "parallel text cannot hold lattices; choose another format, or leave --keep-lattice out" in done.err

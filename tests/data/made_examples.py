@@ -63,6 +63,18 @@ def results(alphabet: str) -> st.SearchStrategy[dict[str, Any]]:
     return st.just({}) | found
 
 
+def kept_lattices(references: int) -> st.SearchStrategy[dict[str, Any]]:
+    """The states behind the words of so many references; nobody has looked yet whether they fit the words."""
+    states = st.lists(st.integers(1, 2**31 - 1), min_size=1, max_size=4)
+    return st.fixed_dictionaries(
+        {
+            "states": st.lists(states, min_size=references, max_size=references),
+            "tokenizer": st.sampled_from(["words", "whitespace", "characters"]),
+            "fold_case": st.booleans(),
+        }
+    )
+
+
 @st.composite
 def record_lists(
     draw: st.DrawFn,
@@ -85,6 +97,8 @@ def record_lists(
         record |= {"source": draw(source), "references": draw(references(alphabet))}
         record |= {key: draw(values()) for key in keys if draw(st.booleans())}
         records.append(record | draw(results(alphabet)))
+        if "lattice" in records[-1] and draw(st.booleans()):
+            records[-1]["lattice"] |= {"kept": draw(kept_lattices(len(record["references"])))}
     return records
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from polyref.data import Fields, Line, parse, render
-from polyref.example import Example, LatticeSummary, PseudoReference, Reference
+from polyref.example import Example, KeptLattice, LatticeSummary, PseudoReference, Reference
 
 RECORDS = {
     "plain": '{"id": "1", "source": "s", "references": ["a cat"]}',
@@ -183,3 +183,29 @@ def test_a_record_that_a_program_has_put_together_gives_way_to_the_example(recor
     written = json.loads(render(example))
     assert (written["id"], written["source"], written["references"]) == ("7", "s", ["new"])
     assert ("x" in written) == ("x" in record)
+
+
+KEPT = KeptLattice(((1, 2), (1, 3)), "words", True)
+KEPT_JSON = '"kept": {"states":[[1,2],[1,3]],"tokenizer":"words","fold_case":true}}'
+
+
+def test_a_kept_lattice_is_written_closely_and_read_again() -> None:
+    gold = (Reference("a b"), Reference("a c"))
+    made = Example("x", 1, gold, lattice=LatticeSummary(2, None, exact=True, kept=KEPT))
+    text = render(made)
+    assert text.endswith(f'"penalty": null, "exact": true, {KEPT_JSON}}}')
+    again = parsed(text)
+    assert again.lattice == made.lattice
+    assert render(again) == text
+
+
+def test_a_kept_lattice_goes_with_the_references_that_it_was_kept_of() -> None:
+    read_again = parsed(f'{{"source": 1, "references": ["a b", "a c"], {OLD_LATTICE[:-1]}, {KEPT_JSON}}}')
+    assert read_again.lattice is not None
+    assert read_again.lattice.kept == KEPT
+    assert '"kept"' not in render(replace(read_again, references=read_again.references[:1]))
+
+
+def test_a_lattice_without_a_kept_one_may_say_so() -> None:
+    lattice = f'{OLD_LATTICE[:-1]}, "kept": null}}'
+    assert parsed(f'{{"source": 1, "references": ["a"], {lattice}}}').lattice == LatticeSummary(5, None, exact=False)

@@ -13,6 +13,7 @@ import typer
 
 from polyref.cli import options as o
 from polyref.data import MAX_LINE_BYTES, Fields, WriteReport
+from polyref.errors import SettingsError
 from polyref.expand import ExpandSettings, Shortfall
 from polyref.lattice import NODE_BUDGET, SearchSettings
 from polyref.text import TextSettings
@@ -64,6 +65,10 @@ def expand(
             help="What judges fluency: english or a folder.  [default: the encoder if it can, else english]",
         ),
     ] = None,
+    keep_lattice: Annotated[
+        bool,
+        typer.Option("--keep-lattice", help="Keep the lattices in the file: more is read off them later (--fresh)."),
+    ] = False,
     cache: Annotated[
         str | None, typer.Option("--cache", metavar="FOLDER", help="Keep what a costly encoder found in this folder.")
     ] = None,
@@ -95,6 +100,7 @@ def expand(
             per_example=per_example,
             shortfall=shortfall,
             fluency=fluency,
+            keep_lattice=keep_lattice,
             text=TextSettings(tokenizer, fold_case=not keep_case),
             align=o.align_settings(align, similarity, penalty, adaptive, merge_order, preset, veto, position, baseline),
             search=SearchSettings(seed, min_bleu, node_budget),
@@ -109,6 +115,8 @@ def expand(
         input_format=input_format,
         output_format=output_format,
     )
+    if keep_lattice and job.written_format == "parallel":
+        raise SettingsError("parallel text cannot hold lattices; choose another format, or leave --keep-lattice out")
     to_standard_output = o.is_standard_output(output)
     report = WriteReport()
     with _progress(files[0]) as on_progress:

@@ -12,16 +12,19 @@ import math
 import re
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, NoReturn
+from typing import Any, NoReturn, get_args
 
 from polyref.data.lines import Line
 from polyref.data.opening import display_name
 from polyref.errors import InputError, SettingsError
-from polyref.example import Example, LatticeSummary, PseudoReference, Reference
+from polyref.example import Example, KeptLattice, LatticeSummary, PseudoReference, Reference
+from polyref.text.tokens import Tokenizer
 
 PSEUDO_REFERENCES = "pseudo_references"
 LATTICE = "lattice"
+KEPT = "kept"
 MAX_NESTING = 200
+_MOST_STATES = 2**31 - 1
 _BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{}]')
 _WHOLE_NUMBER = re.compile(r"[1-9][0-9]{0,99999}", re.ASCII)
 
@@ -101,7 +104,7 @@ def _example(record: Any, text: str, number: int, fields: Fields, require_source
         source=source,
         references=gold,
         pseudo_references=_pseudo_references(record.get(PSEUDO_REFERENCES)),
-        lattice=_lattice(record.get(LATTICE)),
+        lattice=_lattice(record.get(LATTICE), len(gold)),
         record=text,
         line=number,
         as_read=(id, source, gold),
@@ -194,7 +197,7 @@ def _fluency(value: Any, position: int) -> float:
     return number
 
 
-def _lattice(value: Any) -> LatticeSummary | None:
+def _lattice(value: Any, references: int) -> LatticeSummary | None:
     if value is None:
         return None
     cure = "take the key out, or write it with polyref expand"
@@ -207,7 +210,34 @@ def _lattice(value: Any) -> LatticeSummary | None:
         raise _WrongError(f'"penalty" of "{LATTICE}" is {_kind(penalty)}', cure)
     if not isinstance(exact, bool):
         raise _WrongError(f'"exact" of "{LATTICE}" is {_kind(exact)}', cure)
-    return LatticeSummary(int(Decimal(sentences)), penalty, exact)
+    return LatticeSummary(int(Decimal(sentences)), penalty, exact, _kept(value.get(KEPT), references))
+
+
+def _kept(value: Any, references: int) -> KeptLattice | None:
+    """The lattice itself. Whether it fits the references' words is seen when it is built again."""
+    if value is None:
+        return None
+    what = f'"{KEPT}" of "{LATTICE}"'
+    cure = "take the key out, or write it with polyref expand --keep-lattice"
+    if not isinstance(value, dict):
+        raise _WrongError(f"{what} is {_kind(value)}", cure)
+    states, tokenizer, fold_case = value.get("states"), value.get("tokenizer"), value.get("fold_case")
+    if not isinstance(states, list):
+        raise _WrongError(f'"states" in {what} is {_kind(states)}', cure)
+    if len(states) != references:
+        raise _WrongError(f'"states" in {what} is for {len(states)} references, and there are {references}', cure)
+    for position, of_one in enumerate(states, 1):
+        if not isinstance(of_one, list) or not of_one or not all(map(_is_state, of_one)):
+            raise _WrongError(f"{what} has no states for reference {position}: a list of whole numbers above 0", cure)
+    if not isinstance(tokenizer, str) or tokenizer not in get_args(Tokenizer):
+        raise _WrongError(f'"tokenizer" in {what} is none of {", ".join(get_args(Tokenizer))}', cure)
+    if not isinstance(fold_case, bool):
+        raise _WrongError(f'"fold_case" in {what} is {_kind(fold_case)}', cure)
+    return KeptLattice(tuple(map(tuple, states)), tokenizer, fold_case)
+
+
+def _is_state(value: Any) -> bool:
+    return type(value) is int and 0 < value <= _MOST_STATES
 
 
 def _kind(value: Any) -> str:

@@ -68,5 +68,6 @@ def _count_losses(shape: Shape, losses: Losses) -> None:
     losses.add("weights of references", shape.weights)
     losses.add("pseudo-references", shape.pseudo)
     losses.add("lattice summaries", shape.lattices)
+    losses.add("kept lattices", shape.kept)
     for key, count in {**shape.more, **shape.of_reference}.items():
         losses.add(f'values of the key "{key}"', count)

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from polyref.data.columns import JSON
 from polyref.data.extras import pyarrow
-from polyref.data.jsonl import LATTICE, PSEUDO_REFERENCES
+from polyref.data.jsonl import KEPT, LATTICE, PSEUDO_REFERENCES
 from polyref.data.losses import Losses
 from polyref.data.output import open_output
 from polyref.data.parts import Parts, Shape, Spool, is_whole
@@ -69,9 +69,16 @@ def _columns(spool: Spool, shape: Shape, losses: Losses) -> list[_Column]:
         columns.append(_Column(PSEUDO_REFERENCES, arrow.list_(struct), _pseudo))
     if shape.lattices:
         texts = [("sentences", arrow.string()), ("log10_sentences", arrow.float64())]
-        struct = arrow.struct([*texts, ("penalty", arrow.float64()), ("exact", arrow.bool_())])
+        kept = [(KEPT, _kept_struct())] if shape.kept else []
+        struct = arrow.struct([*texts, ("penalty", arrow.float64()), ("exact", arrow.bool_()), *kept])
         columns.append(_Column(LATTICE, struct, lambda parts: parts.lattice))
     return columns
+
+
+def _kept_struct() -> Any:
+    arrow = pyarrow()
+    states = arrow.list_(arrow.list_(arrow.int32()))
+    return arrow.struct([("states", states), ("tokenizer", arrow.string()), ("fold_case", arrow.bool_())])
 
 
 def _id_column(name: str, shape: Shape) -> _Column:

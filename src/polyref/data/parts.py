@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, BinaryIO, NamedTuple
 
 from polyref.data import members
-from polyref.data.jsonl import LATTICE, PSEUDO_REFERENCES, Fields
+from polyref.data.jsonl import KEPT, LATTICE, PSEUDO_REFERENCES, Fields
 from polyref.errors import OutputError
 
 MOST_KEYS = 1000  # different ones: each becomes a column
@@ -50,6 +50,7 @@ class Shape:
     fluencies: int = 0  # pseudo-references that have one
     repeats: int = 0
     lattices: int = 0
+    kept: int = 0  # lattices that are there themselves
     ids: int = 0
     id_kinds: set[str] = field(default_factory=set)
     source_kinds: set[str] = field(default_factory=set)
@@ -67,6 +68,7 @@ class Shape:
         self.fluencies += sum(1 for pseudo in parts.pseudo if "fluency" in pseudo)
         self.repeats += sum(1 for pseudo in parts.pseudo if pseudo.get("repeat"))
         self.lattices += parts.lattice is not None
+        self.kept += parts.lattice is not None and parts.lattice.get(KEPT) is not None
         if parts.id is not None:
             self.ids += 1
             self.id_kinds.add(kind_of(parts.id))

@@ -11,7 +11,7 @@ import json
 from typing import Any
 
 from polyref.data import members
-from polyref.data.jsonl import LATTICE, PSEUDO_REFERENCES, Fields, decimal_text, parse
+from polyref.data.jsonl import KEPT, LATTICE, PSEUDO_REFERENCES, Fields, decimal_text, parse
 from polyref.data.lines import Line
 from polyref.errors import InputError
 from polyref.example import Example, LatticeSummary, PseudoReference, Reference
@@ -29,18 +29,25 @@ def render(example: Example, fields: Fields | None = None) -> str:
         found[PSEUDO_REFERENCES] = [_pseudo_json(pseudo) for pseudo in example.pseudo_references]
     if example.lattice is not None:
         found[LATTICE] = _lattice_json(example.lattice)
+    kept = _kept_json(example)
     if example.record is None or not _is_object(example):
         references = [_reference_json(reference) for reference in example.references]
         record = {fields.id: example.id, fields.source: example.source, fields.references: references}
-        return _dump({**record, **found})
-    kept = without_result(example.record)
+        return _dump_with(kept, {**record, **found})
+    read = without_result(example.record)
     changes = _changes(example, fields)
     if changes:
-        kept = members.with_values(kept, changes)
+        read = members.with_values(read, changes)
     if not found:
-        return kept
-    head = kept[: kept.rindex("}")].rstrip()
-    return f"{head}{'' if head.endswith('{') else ', '}{_dump(found)[1:]}"
+        return read
+    head = read[: read.rindex("}")].rstrip()
+    return f"{head}{'' if head.endswith('{') else ', '}{_dump_with(kept, found)[1:]}"
+
+
+def _dump_with(kept: str, record: dict[str, Any]) -> str:
+    """A record as JSON. Its last member is the summary of its lattice, if the lattice was kept: that goes into it."""
+    text = _dump(record)
+    return f'{text[:-2]}, "{KEPT}": {kept}}}}}' if kept else text
 
 
 def without_result(record: str) -> str:
@@ -123,5 +130,16 @@ def _lattice_json(lattice: LatticeSummary) -> dict[str, Any]:
     }
 
 
+def _kept_json(example: Example) -> str:
+    """The lattice itself as JSON, without spaces; empty where there is none to write."""
+    kept = None if example.lattice is None else example.lattice.kept
+    # A program may have given the example other references since: what was kept is not their lattice.
+    if kept is None or len(kept.states) != len(example.references):
+        return ""
+    return _dump_closely({"states": kept.states, "tokenizer": kept.tokenizer, "fold_case": kept.fold_case})
+
+
 # One encoder for all: json.dumps makes a new one at every call.
 _dump = json.JSONEncoder(ensure_ascii=False).encode
+# Numbers by the dozen: without spaces they take a quarter less.
+_dump_closely = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate, chain
+from itertools import accumulate, chain, pairwise
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -88,6 +88,10 @@ class Engine(Protocol):
         self, references: Sequence[Sequence[int]], similarity: Matrix | None, penalty: int, merge_order: MergeOrder
     ) -> Compressed: ...
 
+    def restore(self, references: Sequence[Sequence[int]], after: Sequence[int]) -> Compressed:
+        """The lattice of which the state behind each word is known."""
+        ...
+
     def search(self, lattice: Compressed, references: Sequence[Sequence[int]], task: Task) -> Found | None: ...
 
 
@@ -114,13 +118,31 @@ class PlainEngine:
         merges, pieces = plan_merges(references, similarity, penalty, merge_order)
         return compressed_by(references, merges, pieces)
 
+    def restore(self, references: Sequence[Sequence[int]], after: Sequence[int]) -> Compressed:
+        states = States(list(after), max(after) + 1)
+        return _compressed(references, states, pieces_of(references, after))
+
     def search(self, lattice: Compressed, references: Sequence[Sequence[int]], task: Task) -> Found | None:
         return search(lattice.automaton, references, lattice.count, task)
 
 
 def compressed_by(references: Sequence[Sequence[int]], merges: Sequence[Merge], pieces: int) -> Compressed:
     """The lattice that some merges make, in plain Python; they leave the references in so many pieces."""
-    states: States = build(references, merges)
+    return _compressed(references, build(references, merges), pieces)
+
+
+def pieces_of(references: Sequence[Sequence[int]], after: Sequence[int]) -> int:
+    """How many parts the references are in, if those are joined that share a state behind a word."""
+    starts = list(accumulate(map(len, references), initial=0))
+    parts: list[set[int]] = []
+    for first, end in pairwise(starts):
+        joined = set(map(int, after[first:end]))
+        apart = [part for part in parts if part.isdisjoint(joined)]
+        parts = [*apart, joined.union(*[part for part in parts if not part.isdisjoint(joined)])]
+    return len(parts)
+
+
+def _compressed(references: Sequence[Sequence[int]], states: States, pieces: int) -> Compressed:
     automaton = determinise(references, states, MAX_STATES)
     arcs, _ = lattice_arcs(references, states)
     return Compressed(
@@ -170,6 +192,30 @@ class CompiledEngine:
         after, states, arcs, pieces, first, rows, final, deterministic, count = self._kernels.compress(
             words, starts, matrix, penalty, merge_order == "paper", MAX_STATES
         )
+        return self._compressed((words, starts, first, rows, final), after, states, arcs, pieces, deterministic, count)
+
+    def restore(self, references: Sequence[Sequence[int]], after: Sequence[int]) -> Compressed:
+        words, starts = self._as_arrays(references)
+        behind = np.array(after, np.int32)
+        states = int(behind.max()) + 1
+        first, rows, final = self._kernels.lattice_arcs(words, starts, behind, states)
+        arcs = len(rows)
+        first, rows, final, deterministic = self._kernels.determinise(first, rows, final, MAX_STATES)
+        count = self._kernels.count_paths(first, rows, final)
+        pieces = pieces_of(references, after)
+        return self._compressed((words, starts, first, rows, final), behind, states, arcs, pieces, deterministic, count)
+
+    def _compressed(
+        self,
+        arrays: tuple[npt.NDArray[Any], ...],
+        after: Any,
+        states: int,
+        arcs: int,
+        pieces: int,
+        deterministic: bool,
+        count: int,
+    ) -> Compressed:
+        _, _, first, rows, final = arrays
         return Compressed(
             after,
             states=states,
@@ -178,7 +224,7 @@ class CompiledEngine:
             count=count,
             deterministic=deterministic,
             automaton=lambda: _as_lists(first, rows, final, deterministic),
-            arrays=(words, starts, first, rows, final),
+            arrays=arrays,
         )
 
     def _as_arrays(self, references: Sequence[Sequence[int]]) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:

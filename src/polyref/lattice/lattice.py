@@ -52,7 +52,7 @@ class Lattice:
         self.tokens = tokens
         self.penalty = penalty
         self.aligned = aligned
-        self._text = text
+        self.text = text
         self.numbering = numbering
         self._compressed = compressed
         self._engine = engine
@@ -85,6 +85,11 @@ class Lattice:
     @property
     def states(self) -> int:
         return self._compressed.states
+
+    @property
+    def after(self) -> Sequence[int]:
+        """The state behind each word of the distinct references, counted over all of them."""
+        return self._compressed.after
 
     @property
     def pieces(self) -> int:
@@ -151,7 +156,7 @@ class Lattice:
     def with_states(self, compressed: Compressed, engine: Engine) -> Lattice:
         """The same references, merged in another way."""
         return Lattice(
-            self.tokens, self.numbering, compressed, engine, text=self._text, penalty=self.penalty, aligned=self.aligned
+            self.tokens, self.numbering, compressed, engine, text=self.text, penalty=self.penalty, aligned=self.aligned
         )
 
     # -- its sentences ----------------------------------------------------------------------------------------
@@ -246,7 +251,7 @@ class Lattice:
         numbers = {word: number for number, word in enumerate(self.numbering.vocabulary)}
         automaton = self.automaton
         paths: dict[int, list[int]] = {0: []}
-        for word in tokenize(text, self._text).words:
+        for word in tokenize(text, self.text).words:
             number = numbers.get(word, -1)
             paths = {
                 automaton.target[arc]: [*path, arc]
@@ -259,7 +264,7 @@ class Lattice:
     def bleu(self, text: str) -> float:
         """The sentence BLEU of any text against the gold references, 0 to 100."""
         numbers = {word: number for number, word in enumerate(self.numbering.vocabulary)}
-        words = tokenize(text, self._text).words
+        words = tokenize(text, self.text).words
         return self._bleu([numbers.get(word, -1) for word in words])
 
     def _bleu(self, words: Sequence[int]) -> float:
@@ -303,7 +308,7 @@ class Lattice:
         firsts: dict[int, Tokens] = {}
         for tokens, distinct in zip(self.tokens, self.numbering.same, strict=True):
             firsts.setdefault(distinct, tokens)
-        return Writer(list(firsts.values()), self._compressed.after, self._origins, self._text)
+        return Writer(list(firsts.values()), self._compressed.after, self._origins, self.text)
 
     def _sentence(self, path: Sequence[int]) -> Sentence:
         automaton, vocabulary = self.automaton, self.numbering.vocabulary
