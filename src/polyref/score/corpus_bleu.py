@@ -1,0 +1,109 @@
+"""Corpus BLEU against any number of references, as sacreBLEU counts and signs it.
+
+In:   hypotheses, and the references of each.
+Out:  the score, 0 to 100, its signature, and the counts of each hypothesis that it was summed from.
+Not:  BLEU of one sentence without smoothing, which ranks pseudo-references (sentence_bleu.py).
+
+The counts are kept apart from the score: those of any part of the hypotheses, or of a bootstrap sample with some of
+them twice, are summed and scored by `bleu_of_counts` without looking at a text again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from polyref.score.ngrams import MAX_ORDER
+from polyref.score.orientation import check_texts
+from polyref.score.settings import BleuSettings
+from polyref.score.tokens import tokenizer
+
+if TYPE_CHECKING:
+    from sacrebleu.metrics.bleu import BLEU, BLEUScore
+
+# One row a hypothesis: its length, the closest length of a reference, then matches and n-grams of orders 1 to 4.
+Counts = npt.NDArray[np.int64]
+COLUMNS = 2 + 2 * MAX_ORDER
+
+
+@dataclass(frozen=True, slots=True)
+class CorpusBleu:
+    """`score` is from 0 to 100; so are the precisions of orders 1 to 4, smoothed where the score is."""
+
+    score: float
+    signature: str
+    precisions: tuple[float, ...]
+    brevity_penalty: float
+    hypothesis_length: int
+    reference_length: int
+    counts: Counts = field(repr=False, compare=False)
+
+
+def corpus_bleu(
+    hypotheses: Sequence[str], references: Sequence[Sequence[str]], settings: BleuSettings | None = None
+) -> CorpusBleu:
+    """BLEU of all hypotheses together; references[k] are those of hypotheses[k]. An empty hypothesis has no words."""
+    settings = settings or BleuSettings()
+    check_texts(hypotheses, references)
+    counts = bleu_counts(hypotheses, references, settings)
+    scored = _scored(counts.sum(axis=0), settings)
+    return CorpusBleu(
+        score=float(scored.score),
+        signature=_signature({len(texts) for texts in references}, settings),
+        precisions=tuple([float(precision) for precision in scored.precisions]),
+        brevity_penalty=float(scored.bp),
+        hypothesis_length=int(scored.sys_len),
+        reference_length=int(scored.ref_len),
+        counts=counts,
+    )
+
+
+def bleu_counts(hypotheses: Sequence[str], references: Sequence[Sequence[str]], settings: BleuSettings) -> Counts:
+    """What BLEU is summed from, one row a hypothesis."""
+    # sacreBLEU scores one sentence against its references as they are here: nothing is transposed. What is taken are
+    # its counts; no smoothing, because one of the methods adds to them.
+    metric = _metric(settings, smoothing="none", effective_order=True)
+    cut = tokenizer("ptb") if settings.tokenizer == "ptb" else str
+    counts = np.zeros((len(hypotheses), COLUMNS), np.int64)
+    for row, hypothesis, texts in zip(counts, hypotheses, references, strict=True):
+        found = metric.sentence_score(cut(hypothesis), [cut(text) for text in texts])
+        row[:] = [found.sys_len, found.ref_len, *found.counts, *found.totals]
+    return counts
+
+
+def bleu_of_counts(totals: Counts, settings: BleuSettings | None = None) -> float:
+    """The score of counts that have been summed: one row of ten."""
+    return float(_scored(totals, settings or BleuSettings()).score)
+
+
+def _scored(totals: Counts, settings: BleuSettings) -> BLEUScore:
+    from sacrebleu.metrics.bleu import BLEU
+
+    length, closest, *ngrams = totals.tolist()
+    return BLEU.compute_bleu(ngrams[:MAX_ORDER], ngrams[MAX_ORDER:], length, closest, smooth_method=settings.smoothing)
+
+
+def _metric(settings: BleuSettings, *, smoothing: str, effective_order: bool) -> BLEU:
+    from sacrebleu.metrics.bleu import BLEU
+
+    return BLEU(
+        lowercase=settings.fold_case,
+        tokenize="none" if settings.tokenizer == "ptb" else settings.tokenizer,
+        smooth_method=smoothing,
+        effective_order=effective_order,
+        force=True,
+    )
+
+
+def _signature(references_per_example: set[int], settings: BleuSettings) -> str:
+    metric = _metric(settings, smoothing=settings.smoothing, effective_order=False)
+    metric.num_refs = references_per_example.pop() if len(references_per_example) == 1 else -1
+    signature = metric.get_signature()
+    if settings.tokenizer == "ptb":
+        signature.update("case", "lc")
+        signature.update("tok", "ptb")
+    return signature.format()
