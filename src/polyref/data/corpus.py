@@ -1,0 +1,292 @@
+"""A data set laid out so that any of its texts is found at once.
+
+In:   examples, one after the other.
+Out:  a Corpus: ids, sources and references by number, in memory or in a folder that is mapped and not read.
+Not:  when a folder is up to date (indexing.py), the order of a training run (schedule/).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import mmap
+from array import array
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+import numpy.typing as npt
+
+from polyref.data.jsonl import Fields, parse
+from polyref.data.lines import Line
+from polyref.data.parts import has_breaks
+from polyref.data.render import render
+from polyref.errors import InputError
+from polyref.example import Example, PseudoReference, Reference
+
+Array = npt.NDArray[Any]
+_TEXTS = ("ids", "sources", "references", "lattices")
+_NUMBERS = {
+    "gold": "I",  # gold references of each example
+    "pseudo": "I",  # its pseudo-references
+    "new": "I",  # the sentences that its kept lattice holds besides, as far as 32 bits go
+    "is_text": "B",  # whether its source is a text, and not other JSON
+    "source_words": "I",
+    "reference_words": "I",  # of each reference, as those below
+    "weights": "d",
+    "bleus": "f",  # -1 for a gold one
+}
+
+
+@dataclass(frozen=True)
+class Texts:
+    """Texts behind each other, and where each begins."""
+
+    content: bytes | mmap.mmap
+    starts: Array
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    def __getitem__(self, number: int) -> bytes:
+        return self.content[self.starts[number] : self.starts[number + 1]]
+
+    def many(self, numbers: Array) -> list[bytes]:
+        """Some of them, in any order."""
+        content = self.content
+        begins, ends = self.starts[numbers].tolist(), self.starts[numbers + 1].tolist()
+        return [content[begin:end] for begin, end in zip(begins, ends, strict=True)]
+
+    def forget(self) -> None:
+        """Let go of the pages that were read: a mapped file counts as memory for as long as they are held."""
+        if isinstance(self.content, mmap.mmap):
+            self.content.madvise(mmap.MADV_DONTNEED)
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """Examples by number. References are numbered example after example, gold ones before pseudo-references.
+
+    `fingerprint` names the content. `broken` is the line of the first example with a tab or a line break in a text,
+    which some formats cannot hold; 0 if there is none.
+    """
+
+    texts: dict[str, Texts]
+    numbers: dict[str, Array]
+    fingerprint: str
+    broken: int = 0
+    folder: Path | None = None  # where it is mapped from
+
+    def __len__(self) -> int:
+        return len(self.numbers["gold"])
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # Another process maps the folder for itself.
+        if self.folder is not None:
+            return open_corpus, (self.folder, self.fingerprint)
+        return Corpus, (self.texts, self.numbers, self.fingerprint, self.broken)
+
+    @staticmethod
+    def of(examples: Iterable[Example]) -> Corpus:
+        """The corpus of some examples, in memory."""
+        streams = {name: io.BytesIO() for name in _TEXTS}
+        filling = _Filling(streams)
+        for example in examples:
+            filling.add(example)
+        texts = {name: Texts(stream.getvalue(), filling.starts_of(name)) for name, stream in streams.items()}
+        return Corpus(texts, filling.arrays(), filling.fingerprint(), filling.broken)
+
+    @cached_property
+    def starts(self) -> Array:
+        """The number of each example's first reference, and behind them the number of all."""
+        return np.concatenate([[0], np.cumsum(self.numbers["gold"].astype(np.int64) + self.numbers["pseudo"])])
+
+    @property
+    def has_lattices(self) -> bool:
+        """Whether every example has kept its lattice."""
+        starts = self.texts["lattices"].starts
+        return bool(np.all(starts[1:] > starts[:-1]))
+
+    @property
+    def weights(self) -> Array | None:
+        """The weight of each reference; None if all are 1."""
+        return self.numbers["weights"] if len(self.numbers["weights"]) else None
+
+    def id(self, example: int) -> str:
+        return self.texts["ids"][example].decode()
+
+    def source(self, example: int) -> Any:
+        """The source: any JSON value."""
+        text = self.texts["sources"][example].decode()
+        return text if self.numbers["is_text"][example] else json.loads(text)
+
+    def reference(self, example: int, reference: int) -> str:
+        return self.texts["references"][int(self.starts[example]) + reference].decode()
+
+    def example(self, number: int) -> Example:
+        """An example with its gold references and its kept lattice: what new references are drawn from."""
+        first = int(self.starts[number])
+        texts = [text.decode() for text in self.texts["references"].many(np.arange(first, self.starts[number + 1]))]
+        gold = int(self.numbers["gold"][number])
+        weights = [1.0] * gold if self.weights is None else self.weights[first : first + gold].tolist()
+        kept, lattice = self.texts["lattices"][number], None
+        if kept:
+            record = {"source": None, "references": texts[:gold], "lattice": json.loads(kept)}
+            lattice = parse(Line(number + 1, json.dumps(record).encode(), 0), "the index", Fields()).lattice
+        bleus = self.numbers["bleus"][first : first + len(texts)].tolist() if len(self.numbers["bleus"]) else []
+        return Example(
+            self.id(number),
+            self.source(number),
+            tuple(map(Reference, texts[:gold], weights)),
+            tuple(map(PseudoReference, texts[gold:], [round(bleu, 2) for bleu in bleus[gold:]])),
+            lattice,
+        )
+
+    def forget(self) -> None:
+        """Let go of what was read from a mapped folder."""
+        for texts in self.texts.values():
+            texts.forget()
+
+
+class _Filling:
+    """A corpus in the making. Whatever weighs all the same, or is nowhere there, takes no room."""
+
+    def __init__(self, streams: dict[str, Any]):
+        self._streams: dict[str, BinaryIO] = streams
+        self._starts = {name: array("Q", [0]) for name in streams}
+        self._numbers: dict[str, array[Any]] = {name: array(kind) for name, kind in _NUMBERS.items()}
+        self._hash = hashlib.blake2b(digest_size=16)
+        self._is_weighted = self._has_pseudo = False
+        self.broken = 0
+
+    def add(self, example: Example) -> None:
+        texts = [reference.text for reference in example.references]
+        texts += [pseudo.text for pseudo in example.pseudo_references]
+        is_text = isinstance(example.source, str)
+        source = example.source if is_text else json.dumps(example.source, ensure_ascii=False)
+        try:
+            encoded = [text.encode() for text in texts]
+            self._write("ids", example.id.encode())
+            self._write("sources", source.encode())
+        except UnicodeEncodeError:
+            problem = f'the example "{example.id}" holds half a surrogate pair'
+            raise InputError(problem, "repair its texts", line=example.line) from None
+        for text in encoded:
+            self._write("references", text)
+        if not self.broken and (has_breaks(source) or any(map(has_breaks, texts))):
+            self.broken = example.line or len(self._numbers["gold"]) + 1
+        self._count(example, texts, source, is_text)
+
+    def _count(self, example: Example, texts: Sequence[str], source: str, is_text: bool) -> None:
+        numbers, gold = self._numbers, len(example.references)
+        lattice = example.lattice
+        kept = lattice is not None and lattice.kept is not None
+        self._write("lattices", _lattice_of(example) if kept else b"")
+        distinct = len({reference.text.casefold() for reference in example.references})
+        numbers["new"].append(min(max(lattice.sentences - distinct, 0), 2**32 - 1) if kept and lattice else 0)
+        numbers["gold"].append(gold)
+        numbers["pseudo"].append(len(texts) - gold)
+        numbers["is_text"].append(is_text)
+        numbers["source_words"].append(len(source.split()))
+        numbers["reference_words"].extend([len(text.split()) for text in texts])
+        weights = [reference.weight for reference in example.references]
+        numbers["weights"].extend(weights + [1.0] * (len(texts) - gold))
+        numbers["bleus"].extend([-1.0] * gold + [pseudo.bleu for pseudo in example.pseudo_references])
+        self._is_weighted |= any(weight != 1.0 for weight in weights)
+        self._has_pseudo |= len(texts) > gold
+        self._hash.update(json.dumps([gold, is_text, weights]).encode())
+
+    def _write(self, name: str, content: bytes) -> None:
+        self._streams[name].write(content)
+        self._starts[name].append(self._starts[name][-1] + len(content))
+        self._hash.update(len(content).to_bytes(8, "little") + content)
+
+    def starts_of(self, name: str) -> Array:
+        return _array(self._starts[name])
+
+    def arrays(self) -> dict[str, Array]:
+        left_out = {"weights": not self._is_weighted, "bleus": not self._has_pseudo}
+        return {
+            name: _array(array(values.typecode) if left_out.get(name) else values)
+            for name, values in self._numbers.items()
+        }
+
+    def fingerprint(self) -> str:
+        return self._hash.hexdigest()
+
+
+def _array(values: array[Any]) -> Array:
+    return np.frombuffer(values, values.typecode) if len(values) else np.zeros(0, values.typecode)
+
+
+def _lattice_of(example: Example) -> bytes:
+    record: str = render(Example("", None, example.references, (), example.lattice))
+    return json.dumps(json.loads(record)["lattice"]).encode()
+
+
+# -- in a folder ----------------------------------------------------------------------------------------------------
+
+ABOUT = "index.json"
+VERSION = 1
+
+
+def save_corpus(
+    examples: Iterable[Example],
+    folder: Path,
+    about: dict[str, Any],
+    *,
+    on_example: Callable[[int], None] = lambda number: None,
+) -> None:
+    """Write the corpus of some examples into a folder, and last of all what it is about."""
+    with ExitStack() as stack:
+        streams = {name: stack.enter_context((folder / f"{name}.bin").open("wb")) for name in _TEXTS}
+        filling = _Filling(streams)
+        for number, example in enumerate(examples, 1):
+            filling.add(example)
+            on_example(number)
+    for name in _TEXTS:
+        np.save(folder / f"{name}.npy", filling.starts_of(name), allow_pickle=False)
+    for name, values in filling.arrays().items():
+        np.save(folder / f"{name}-numbers.npy", values, allow_pickle=False)
+    files = {path.name: path.stat().st_size for path in sorted(folder.iterdir())}
+    found = {"version": VERSION, "fingerprint": filling.fingerprint(), "broken": filling.broken, "files": files}
+    (folder / ABOUT).write_text(json.dumps({**found, **about}, indent=1) + "\n", encoding="utf-8")
+
+
+def about_corpus(folder: Path) -> dict[str, Any] | None:
+    """What the corpus in a folder is about; None if there is none that is whole and of this version."""
+    try:
+        about = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
+        whole = all((folder / name).stat().st_size == size for name, size in about["files"].items())
+        return about if whole and about["version"] == VERSION and isinstance(about["fingerprint"], str) else None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None
+
+
+def open_corpus(folder: Path, fingerprint: str | None = None) -> Corpus:
+    """Map the corpus in a folder; a fingerprint refuses another one."""
+    about = about_corpus(folder)
+    if about is None or fingerprint not in (None, about["fingerprint"]):
+        raise InputError("the index has changed or gone", "start again", file=str(folder))
+    texts = {
+        name: Texts(_mapped(folder / f"{name}.bin"), np.load(folder / f"{name}.npy", mmap_mode="r")) for name in _TEXTS
+    }
+    numbers = {name: _loaded(folder / f"{name}-numbers.npy") for name in _NUMBERS}
+    return Corpus(texts, numbers, about["fingerprint"], int(about["broken"]), folder)
+
+
+def _mapped(path: Path) -> bytes | mmap.mmap:
+    if not path.stat().st_size:
+        return b""  # nothing can be mapped
+    with path.open("rb") as file:
+        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+
+
+def _loaded(path: Path) -> Array:
+    values: Array = np.load(path, mmap_mode="r" if path.stat().st_size > 1 << 16 else None)
+    return values

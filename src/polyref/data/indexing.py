@@ -1,0 +1,178 @@
+"""Keep the corpus of a file, so that the next run finds its texts at once.
+
+In:   a file in any format, and a folder for indexes.
+Out:  its Corpus, mapped from an index that was made from the file as it is now; made first where there is none.
+Not:  what a corpus holds (corpus.py).
+
+A file that has changed since its index was made is refused: a training run must not go on with other data unnoticed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from polyref.data.corpus import Corpus, about_corpus, open_corpus, save_corpus
+from polyref.data.jsonl import Fields
+from polyref.data.reading import Input, read
+from polyref.errors import InputError, OutputError
+
+
+@dataclass(frozen=True, slots=True)
+class Indexing:
+    """How far the making of an index has come."""
+
+    examples: int
+
+
+def default_folder() -> Path:
+    """Where indexes are kept unless told otherwise: in the user's cache folder. It may be deleted at any time."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "polyref", "indexes")
+
+
+@contextmanager
+def indexed(
+    input: Input,
+    fields: Fields | None = None,
+    *,
+    folder: Path | None = None,
+    renew: bool = False,
+    on_progress: Callable[[Indexing], None] = lambda progress: None,
+) -> Iterator[Corpus]:
+    """The corpus of a file, while it is needed. Standard input and pipes are indexed for this one time."""
+    if input.can_be_read_again:
+        yield open_index(input, fields, folder=folder, renew=renew, on_progress=on_progress)
+        return
+    with tempfile.TemporaryDirectory(prefix="polyref-") as passing:
+        with _writing(Path(passing).parent):
+            _save(input, fields or Fields(), Path(passing), [], on_progress)
+        yield open_corpus(Path(passing))
+
+
+def open_index(
+    input: Input,
+    fields: Fields | None = None,
+    *,
+    folder: Path | None = None,
+    renew: bool = False,
+    on_progress: Callable[[Indexing], None] = lambda progress: None,
+) -> Corpus:
+    """The corpus of a file, from its index. `renew` makes the index anew, whatever there is."""
+    fields = fields or Fields()
+    files = [Path(os.path.realpath(path)) for path in input.parallel_files() or input.paths]
+    for path, given in zip(files, input.parallel_files() or input.paths, strict=True):
+        if not path.is_file():
+            raise InputError("there is no such file", "check the path", file=given)
+    place = (folder or default_folder()) / _name(files, input, fields)
+    about = None if renew else about_corpus(place)
+    if about is not None:
+        _check_unchanged(about, files, input)
+        return open_corpus(place)
+    with _writing(place.parent), _new_folder(place) as fresh:
+        stamps = [_stamp(path) for path in files]
+        _save(input, fields, fresh, stamps, on_progress)
+        if any(_stat(path) != _stat_of(stamp) for path, stamp in zip(files, stamps, strict=True)):
+            raise InputError("the file changed while it was read", "start again when it is complete", file=input.name)
+    return open_corpus(place)
+
+
+def _save(
+    input: Input,
+    fields: Fields,
+    folder: Path,
+    stamps: list[dict[str, Any]],
+    on_progress: Callable[[Indexing], None],
+) -> None:
+    examples = read(input.paths, fields, format=input.format, max_line_bytes=input.max_line_bytes)
+
+    def on_example(number: int) -> None:
+        if number % 1000 == 0:
+            on_progress(Indexing(number))
+
+    try:
+        save_corpus(examples, folder, {"source": stamps}, on_example=on_example)
+    except InputError as error:
+        if error.file is None:
+            error.file = input.name
+        raise
+
+
+def _name(files: list[Path], input: Input, fields: Fields) -> str:
+    """One folder for each way to read each file."""
+    parts = [*map(str, files), str(input.format), fields.id, fields.source, fields.references]
+    digest = hashlib.blake2b("\0".join(parts).encode(errors="surrogateescape"), digest_size=8).hexdigest()
+    return f"{files[0].name[:40]}-{digest}"
+
+
+def _check_unchanged(about: dict[str, Any], files: list[Path], input: Input) -> None:
+    for path, stamp in zip(files, about.get("source", []), strict=False):
+        # A copy with another date is the same file.
+        if _stat(path) != _stat_of(stamp) and _stamp(path)["hash"] != stamp.get("hash"):
+            problem = "the file has changed since it was indexed"
+            raise InputError(problem, "add --reindex to use it as it is now", file=input.name)
+
+
+def _stamp(path: Path) -> dict[str, Any]:
+    """What a file is known by: its size and date, and what it holds."""
+    size, changed = _stat(path)
+    with path.open("rb") as file:
+        content = hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
+    return {"file": path.name, "size": size, "changed": changed, "hash": content}
+
+
+def _stat(path: Path) -> tuple[int, int]:
+    found = path.stat()
+    return found.st_size, found.st_mtime_ns
+
+
+def _stat_of(stamp: dict[str, Any]) -> tuple[Any, Any]:
+    return stamp.get("size"), stamp.get("changed")
+
+
+@contextmanager
+def _new_folder(place: Path) -> Iterator[Path]:
+    """A folder that takes its name when it is complete, in the place of an older one."""
+    place.parent.mkdir(parents=True, exist_ok=True)
+    _sweep(place)
+    fresh = Path(tempfile.mkdtemp(prefix=f".{place.name}.{os.getpid()}.", dir=place.parent))
+    older = fresh.with_name(fresh.name + ".old")
+    try:
+        yield fresh
+        try:
+            with suppress(FileNotFoundError):
+                place.rename(older)
+            fresh.rename(place)
+        except OSError:
+            if about_corpus(place) is None:  # else another run has made it at the same time
+                raise
+    finally:
+        shutil.rmtree(fresh, ignore_errors=True)
+        shutil.rmtree(older, ignore_errors=True)
+
+
+def _sweep(place: Path) -> None:
+    """Remove what runs that were killed have left."""
+    for left in place.parent.glob(f".{_escaped(place.name)}.*"):
+        process = left.name.removeprefix(f".{place.name}.").partition(".")[0]
+        if process.isdecimal() and not Path(f"/proc/{process}").exists() and Path("/proc/self").exists():
+            shutil.rmtree(left, ignore_errors=True)
+
+
+def _escaped(name: str) -> str:
+    return "".join(f"[{character}]" if character in "*?[" else character for character in name)
+
+
+@contextmanager
+def _writing(place: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        cure = "name another folder with --index"
+        raise OutputError(f"{place}: the index cannot be written ({error.strerror or error}); {cure}") from None

@@ -1,0 +1,211 @@
+"""A data set under a schedule: the pairs that a trainer sees, epoch by epoch.
+
+In:   a file, or examples; a schedule and which references take part.
+Out:  pairs of a source and one reference: any one of them, or one after the other from anywhere on.
+Not:  the schedules (schedule/), trainers (torch_data.py, huggingface.py), output formats (lines.py).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from polyref.data import Fields, Format, Input
+from polyref.data.corpus import Corpus
+from polyref.data.indexing import open_index
+from polyref.data.reading import Paths
+from polyref.errors import SettingsError
+from polyref.example import Example
+from polyref.feed.drawn import DrawnTexts
+from polyref.schedule import Pairs, Schedule, ScheduleSettings, Sizes, check_epoch
+from polyref.schedule.mixing import Numbers
+from polyref.schedule.settings import Order, schedule_named
+
+if TYPE_CHECKING:
+    from polyref.expand import Tools
+    from polyref.fresh import FreshSettings
+
+
+@dataclass(frozen=True, slots=True)
+class StreamSettings:
+    """Which references take part, and in which schedule.
+
+    `limit` is the most references an example: all gold ones, then pseudo-references by rank. `gold_only` leaves
+    pseudo-references out. `fresh` draws other ones for each epoch from the lattices that the file has kept, in the
+    place of those that it lists.
+    """
+
+    schedule: ScheduleSettings = field(default_factory=ScheduleSettings)
+    limit: int | None = None
+    gold_only: bool = False
+    fresh: FreshSettings | None = None
+
+    def __post_init__(self) -> None:
+        if self.limit is not None and self.limit < 1:
+            raise SettingsError(f"limit is {self.limit}; give 1 or more")
+        if self.gold_only and self.limit is not None:
+            raise SettingsError("gold references are never cut; leave the limit out, or let pseudo-references in")
+        if self.fresh is not None and (self.gold_only or self.limit is not None):
+            other = "limit" if self.limit is not None else "gold only"
+            raise SettingsError(f"fresh paths say themselves how many there are; leave {other} out")
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A source with one reference. `bleu` is that of a pseudo-reference, None for a gold one."""
+
+    id: str
+    source: Any
+    reference: str
+    is_gold: bool
+    bleu: float | None = None
+
+
+class Stream:
+    """The pairs of a data set under a schedule. `len` is the number of pairs in an epoch."""
+
+    def __init__(self, corpus: Corpus, settings: StreamSettings | None = None, tools: Tools | None = None):
+        self.corpus = corpus
+        self.settings = settings or StreamSettings()
+        self.tools = tools
+        self.schedule = Schedule(self._sizes(), self.settings.schedule)
+        self._drawn = None
+        if self.settings.fresh is not None:
+            self._drawn = DrawnTexts(corpus, self.settings.fresh, self.settings.schedule.seed, tools)
+
+    def __len__(self) -> int:
+        return len(self.schedule)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return Stream, (self.corpus, self.settings, self.tools)
+
+    def _sizes(self) -> Sizes:
+        """How many references take part."""
+        numbers, settings = self.corpus.numbers, self.settings
+        gold, pseudo = numbers["gold"], numbers["pseudo"].astype(np.int64)
+        if settings.gold_only:
+            pseudo = np.zeros_like(pseudo)
+        elif settings.fresh is not None:
+            pseudo = np.minimum(numbers["new"].astype(np.int64), settings.fresh.per_example)
+        elif settings.limit is not None:
+            pseudo = np.minimum(pseudo, np.maximum(settings.limit - gold.astype(np.int64), 0))
+        total = gold + pseudo
+        weights = self.corpus.weights
+        if weights is None or not settings.schedule.draws:
+            return Sizes(gold, total)
+        slots = np.arange(int(total.sum())) - np.repeat(np.cumsum(total) - total, total)
+        is_gold = slots < np.repeat(gold, total)
+        places = np.repeat(self.corpus.starts[:-1], total) + slots
+        taken = np.ones(len(slots))
+        taken[is_gold] = weights[places[is_gold]]
+        return Sizes(gold, total, taken)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Names all that the pairs depend on, so that a run does not go on with others."""
+        return hashlib.blake2b(f"{self.corpus.fingerprint}{self.settings}".encode(), digest_size=16).hexdigest()
+
+    # -- pairs --------------------------------------------------------------------------------------------------
+
+    def pair(self, number: int, epoch: int = 0) -> Pair:
+        """Pair `number` of an epoch."""
+        example, reference = self.schedule.pair(number, epoch)
+        corpus = self.corpus
+        gold = int(corpus.numbers["gold"][example])
+        id, source = corpus.id(example), corpus.source(example)
+        if reference < gold:
+            return Pair(id, source, corpus.reference(example, reference), True)
+        if self._drawn is not None:
+            text, bleu = self._drawn.of(example, epoch)[reference - gold]
+            return Pair(id, source, text, False, bleu)
+        bleu = round(float(corpus.numbers["bleus"][int(corpus.starts[example]) + reference]), 2)
+        return Pair(id, source, corpus.reference(example, reference), False, bleu)
+
+    def epoch(self, epoch: int, *, start: int = 0, rank: int = 0, ranks: int = 1) -> Iterator[Pair]:
+        """The pairs of an epoch in order, or the share of one rank of several; from the one numbered `start` on."""
+        check_epoch(epoch)
+        for block in self.schedule.blocks(epoch, start=start, rank=rank, ranks=ranks, size=1 << 12):
+            for number in block.numbers.tolist():
+                yield self.pair(number, epoch)
+
+    # -- many at once -------------------------------------------------------------------------------------------
+
+    def sources(self, pairs: Pairs) -> list[bytes]:
+        """The sources of some pairs in UTF-8; those that are no texts as JSON."""
+        return self.corpus.texts["sources"].many(pairs.examples)
+
+    def references(self, pairs: Pairs, epoch: int) -> list[bytes]:
+        """The references of some pairs of an epoch in UTF-8."""
+        starts, texts = self.corpus.starts[pairs.examples], self.corpus.texts["references"]
+        if self._drawn is None:
+            return texts.many(starts + pairs.references)
+        gold = self.corpus.numbers["gold"][pairs.examples].astype(np.int64)
+        found = texts.many(starts + np.minimum(pairs.references, gold - 1))
+        fresh = np.flatnonzero(pairs.references >= gold)
+        self._drawn.prepare(np.unique(pairs.examples[fresh]), epoch)
+        for place in fresh.tolist():
+            slot = int(pairs.references[place] - gold[place])
+            found[place] = self._drawn.of(int(pairs.examples[place]), epoch)[slot][0].encode()
+        return found
+
+    def lengths(self, pairs: Pairs) -> Numbers:
+        """The length of each pair in words cut at spaces: of the source or of the reference, whichever is longer.
+
+        Those of fresh paths are not known before they are drawn; the longest gold reference stands for them.
+        """
+        numbers, starts = self.corpus.numbers, self.corpus.starts
+        sources = numbers["source_words"][pairs.examples].astype(np.int64)
+        words = numbers["reference_words"]
+        if self._drawn is None:
+            found = words[starts[pairs.examples] + pairs.references]
+        else:
+            longest = np.maximum.reduceat(words, starts[:-1])
+            is_gold = pairs.references < numbers["gold"][pairs.examples]
+            own = words[starts[pairs.examples] + np.where(is_gold, pairs.references, 0)]
+            found = np.where(is_gold, own, longest[pairs.examples])
+        return np.maximum(sources, found.astype(np.int64))
+
+
+def stream(
+    data: Paths | Iterable[Example],
+    schedule: str = "shuffle",
+    *,
+    order: Order = "given",
+    seed: int = 0,
+    limit: int | None = None,
+    gold_only: bool = False,
+    draw: bool = False,
+    gold_share: float | None = None,
+    fresh: FreshSettings | None = None,
+    tools: Tools | None = None,
+    fields: Fields | None = None,
+    format: Format | None = None,
+    index: str | Path | None = None,
+    reindex: bool = False,
+) -> Stream:
+    """The pairs of a file (or of examples) under one of first, sample_one, uniform and shuffle.
+
+    A file is indexed once, in the user's cache folder or in `index`; one that has changed since is refused unless
+    `reindex` is set. See ScheduleSettings and StreamSettings for the other choices.
+    """
+    settings = StreamSettings(
+        ScheduleSettings(schedule_named(schedule), order, seed, draw, gold_share), limit, gold_only, fresh
+    )
+    if _is_path(data):
+        where = None if index is None else Path(index)
+        corpus = open_index(Input.of(data, format), fields, folder=where, renew=reindex)  # type: ignore[arg-type]
+    else:
+        corpus = Corpus.of(data)  # type: ignore[arg-type]
+    return Stream(corpus, settings, tools)
+
+
+def _is_path(data: object) -> bool:
+    if isinstance(data, str | Path):
+        return True
+    return isinstance(data, list | tuple) and bool(data) and all(isinstance(one, str | Path) for one in data)

@@ -1,0 +1,162 @@
+"""Cut an epoch into batches: all of an example's references together, or pairs of like length together.
+
+In:   a schedule, an epoch, and how much a batch may hold.
+Out:  batches as the numbers of their pairs; the same for the same epoch.
+Not:  reading the pairs (feed/), padding them (model/).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice, pairwise
+
+import numpy as np
+
+from polyref.errors import SettingsError
+from polyref.schedule.mixing import Numbers, key_of
+from polyref.schedule.permutation import permute
+from polyref.schedule.schedules import Pairs, Schedule, check_share
+
+Lengths = Callable[[Pairs], Numbers]
+
+
+@dataclass(frozen=True, slots=True)
+class BatchSettings:
+    """What a batch may hold: so many pairs, or so many tokens once it is padded (pairs times the longest), or both.
+
+    `bucket` sorts the pairs of so many batches by length before they are cut, so that little is padded; not for
+    uniform, whose examples stay together. `tokens` and `bucket` need lengths.
+    """
+
+    pairs: int | None = 64
+    tokens: int | None = None
+    bucket: int = 0
+
+    def __post_init__(self) -> None:
+        if self.pairs is None and self.tokens is None:
+            raise SettingsError("a batch has no size; give pairs, tokens or both")
+        for name, value in (("pairs", self.pairs), ("tokens", self.tokens)):
+            if value is not None and value < 1:
+                raise SettingsError(f"a batch of {value} {name} holds nothing; give 1 or more")
+        if self.bucket < 0:
+            raise SettingsError(f"the bucket is {self.bucket} batches; give 0 for none, or more")
+
+
+def batches(
+    schedule: Schedule,
+    epoch: int,
+    settings: BatchSettings | None = None,
+    *,
+    lengths: Lengths | None = None,
+    start: int = 0,
+    rank: int = 0,
+    ranks: int = 1,
+) -> Iterator[list[int]]:
+    """The batches of an epoch, each the numbers of its pairs; or every so many-th of them, the share of a rank.
+
+    Under uniform they are cut between examples, never inside one that fits into a batch. `start` passes over the first
+    batches of the share.
+    """
+    settings = settings or BatchSettings()
+    check_batches(schedule, settings, lengths)
+    check_share(rank, ranks)
+    if schedule.settings.schedule == "uniform":
+        found = _grouped(schedule, epoch, settings, lengths)
+    elif settings.bucket:
+        found = _bucketed(schedule, epoch, settings, lengths)
+    else:
+        found = _in_order(schedule, epoch, settings, lengths)
+    return islice(found, rank + start * ranks, None, ranks)
+
+
+def check_batches(schedule: Schedule, settings: BatchSettings, lengths: Lengths | None) -> None:
+    """Refuse what a schedule cannot have."""
+    if settings.bucket and schedule.settings.schedule == "uniform":
+        raise SettingsError("uniform keeps an example's references together; length buckets are for the others")
+    if (settings.tokens is not None or settings.bucket) and lengths is None:
+        raise SettingsError("batches by tokens need the lengths of the pairs; give lengths")
+
+
+def _grouped(schedule: Schedule, epoch: int, settings: BatchSettings, lengths: Lengths | None) -> Iterator[list[int]]:
+    waiting: list[int] = []
+    longest = 0
+    for numbers, sizes in _examples(schedule, epoch, lengths):
+        widest = max(sizes)
+        if waiting and not _fits(len(waiting) + len(numbers), max(longest, widest), settings):
+            yield waiting
+            waiting, longest = [], 0
+        if _fits(len(numbers), widest, settings):
+            waiting, longest = waiting + numbers, max(longest, widest)
+        else:  # one example that is larger than a batch
+            yield from _cut(numbers, sizes, settings)
+    if waiting:
+        yield waiting
+
+
+def _examples(schedule: Schedule, epoch: int, lengths: Lengths | None) -> Iterator[tuple[list[int], list[int]]]:
+    """The pairs of one example after the other, with their lengths."""
+    kept: tuple[int, list[int], list[int]] | None = None
+    for block in schedule.blocks(epoch):
+        examples, numbers = block.examples.tolist(), block.numbers.tolist()
+        sizes = _lengths(block, lengths)
+        cuts = [0, *(np.flatnonzero(np.diff(block.examples)) + 1).tolist(), len(numbers)]
+        for begin, end in pairwise(cuts):
+            piece = examples[begin], numbers[begin:end], sizes[begin:end]
+            if kept is not None and kept[0] == piece[0]:  # a block ended inside the example
+                kept = kept[0], kept[1] + piece[1], kept[2] + piece[2]
+                continue
+            if kept is not None:
+                yield kept[1:]
+            kept = piece
+    if kept is not None:
+        yield kept[1:]
+
+
+def _in_order(schedule: Schedule, epoch: int, settings: BatchSettings, lengths: Lengths | None) -> Iterator[list[int]]:
+    numbers: list[int] = []
+    sizes: list[int] = []
+    for block in schedule.blocks(epoch):
+        numbers += block.numbers.tolist()
+        sizes += _lengths(block, lengths)
+        *whole, last = _cut(numbers, sizes, settings)
+        yield from whole
+        numbers, sizes = last, sizes[len(sizes) - len(last) :]
+    yield from _cut(numbers, sizes, settings)
+
+
+def _bucketed(schedule: Schedule, epoch: int, settings: BatchSettings, lengths: Lengths | None) -> Iterator[list[int]]:
+    # A window holds so many batches' worth of pairs; by tokens, that is taken from batches of 32 tokens a pair.
+    pairs = settings.pairs or max(1, (settings.tokens or 1) // 32)
+    for window, block in enumerate(schedule.blocks(epoch, size=pairs * settings.bucket)):
+        sizes = np.array(_lengths(block, lengths), np.int64)
+        order = np.argsort(sizes, kind="stable")
+        found = list(_cut(block.numbers[order].tolist(), sizes[order].tolist(), settings))
+        key = key_of("batches", schedule.settings.seed, epoch, window)
+        for place in permute(np.arange(len(found), dtype=np.int64), len(found), key).tolist():
+            yield found[place]
+
+
+def _cut(numbers: Sequence[int], sizes: Sequence[int], settings: BatchSettings) -> Iterator[list[int]]:
+    """Batches of pairs in their order, each as full as it may be; a pair that is too long stands alone."""
+    begin, longest = 0, 0
+    for end, size in enumerate(sizes):
+        if end > begin and not _fits(end - begin + 1, max(longest, size), settings):
+            yield list(numbers[begin:end])
+            begin, longest = end, 0
+        longest = max(longest, size)
+    if begin < len(numbers):
+        yield list(numbers[begin:])
+
+
+def _fits(pairs: int, longest: int, settings: BatchSettings) -> bool:
+    if settings.pairs is not None and pairs > settings.pairs:
+        return False
+    return settings.tokens is None or pairs * longest <= settings.tokens
+
+
+def _lengths(block: Pairs, lengths: Lengths | None) -> list[int]:
+    if lengths is None:
+        return [1] * len(block.numbers)
+    found: list[int] = np.asarray(lengths(block)).tolist()
+    return found

@@ -1,0 +1,79 @@
+"""What a data set is to a schedule: how many references each example has, and what they weigh.
+
+In:   counts an example.
+Out:  where each pair stands, if all pairs stood in a row; how they are found again.
+Not:  the order in which they come (schedules.py), their texts (data/).
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from polyref.errors import SettingsError
+from polyref.schedule.mixing import Numbers
+
+Counts = npt.NDArray[np.unsignedinteger]
+Weights = npt.NDArray[np.float64]
+
+
+class Sizes:
+    """For each example, how many references it has: gold ones, and all of them, gold ones first.
+
+    Pairs are numbered example after example. `weights` has a number for each pair, None where all weigh the same. The
+    arrays are kept as small as their numbers allow: 100 million pairs take 400 MB at most.
+    """
+
+    def __init__(self, gold: npt.ArrayLike, total: npt.ArrayLike | None = None, weights: Weights | None = None):
+        self.gold = _smallest(np.asarray(gold))
+        self.total = self.gold if total is None else _smallest(np.asarray(total))
+        self.weights = weights
+        if self.gold.ndim != 1 or self.gold.shape != self.total.shape:
+            raise SettingsError("the counts are not one number an example; give two lists of the same length")
+        if not self.gold.size:
+            raise SettingsError("there are no examples; give at least one")
+        if int(self.gold.min()) < 1 or np.any(self.total < self.gold):
+            raise SettingsError("an example has no gold reference; give each at least one")
+        if weights is not None and weights.shape != (self.pairs,):
+            raise SettingsError(f"there are {weights.size:,} weights for {self.pairs:,} pairs; give one for each")
+
+    @property
+    def examples(self) -> int:
+        return len(self.gold)
+
+    @property
+    def pairs(self) -> int:
+        return int(self.starts[-1])
+
+    @cached_property
+    def starts(self) -> Counts:
+        """The number of each example's first pair, and behind them the number of all pairs."""
+        pairs = int(self.total.sum(dtype=np.uint64))
+        starts: Counts = np.zeros(self.examples + 1, np.uint32 if pairs < 2**32 else np.uint64)
+        np.cumsum(self.total, out=starts[1:])
+        return starts
+
+    @cached_property
+    def heaps(self) -> Weights:
+        """The weights of all pairs before each pair, and behind them those of all; an example's make 1 together."""
+        assert self.weights is not None
+        starts, counts = self.starts[:-1].astype(np.int64), self.total.astype(np.int64)
+        # By the heaviest first, so that no sum is too large for a float.
+        weights = self.weights / np.repeat(np.maximum.reduceat(self.weights, starts), counts)
+        weights /= np.repeat(np.add.reduceat(weights, starts), counts)
+        return np.concatenate([[0.0], np.cumsum(weights)])
+
+    def example_of(self, pairs: Numbers) -> Numbers:
+        """The examples that pairs belong to."""
+        # A number of another kind would make searchsorted copy the starts.
+        return np.searchsorted(self.starts, pairs.astype(self.starts.dtype), side="right") - 1
+
+
+def _smallest(counts: npt.NDArray[np.generic]) -> Counts:
+    """The same numbers in as few bytes as hold them."""
+    if counts.size and int(counts.min()) < 0:
+        raise SettingsError("a count of references is below 0; give 1 or more")
+    largest = int(counts.max()) if counts.size else 0
+    return counts.astype(np.min_scalar_type(largest), copy=False)
