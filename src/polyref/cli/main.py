@@ -28,6 +28,7 @@ from polyref.cli.lattice import lattice
 from polyref.cli.matrix import matrix
 from polyref.cli.options import printable
 from polyref.cli.stats import stats
+from polyref.cli.stream import stream
 from polyref.errors import OutputError, PolyrefError
 
 app = typer.Typer(
@@ -57,7 +58,7 @@ def _quiet(verb: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-for verb in (expand, lattice, matrix, convert, stats, demo):
+for verb in (expand, stream, lattice, matrix, convert, stats, demo):
     app.command()(_quiet(verb))
 for name, verb in ENCODER_VERBS.items():
     encoder_app.command(name)(_quiet(verb))

@@ -72,14 +72,15 @@ class Texts:
 class Corpus:
     """Examples by number. References are numbered example after example, gold ones before pseudo-references.
 
-    `fingerprint` names the content. `broken` is the line of the first example with a tab or a line break in a text,
-    which some formats cannot hold; 0 if there is none.
+    `fingerprint` names the content. `broken` is the line of the first example with a line break in a text, `tabbed`
+    that of the first with a tab: some formats cannot hold them. 0 if there is none.
     """
 
     texts: dict[str, Texts]
     numbers: dict[str, Array]
     fingerprint: str
     broken: int = 0
+    tabbed: int = 0
     folder: Path | None = None  # where it is mapped from
 
     def __len__(self) -> int:
@@ -89,7 +90,7 @@ class Corpus:
         # Another process maps the folder for itself.
         if self.folder is not None:
             return open_corpus, (self.folder, self.fingerprint)
-        return Corpus, (self.texts, self.numbers, self.fingerprint, self.broken)
+        return Corpus, (self.texts, self.numbers, self.fingerprint, self.broken, self.tabbed)
 
     @staticmethod
     def of(examples: Iterable[Example]) -> Corpus:
@@ -99,7 +100,7 @@ class Corpus:
         for example in examples:
             filling.add(example)
         texts = {name: Texts(stream.getvalue(), filling.starts_of(name)) for name, stream in streams.items()}
-        return Corpus(texts, filling.arrays(), filling.fingerprint(), filling.broken)
+        return Corpus(texts, filling.arrays(), filling.fingerprint(), filling.broken, filling.tabbed)
 
     @cached_property
     def starts(self) -> Array:
@@ -162,7 +163,7 @@ class _Filling:
         self._numbers: dict[str, array[Any]] = {name: array(kind) for name, kind in _NUMBERS.items()}
         self._hash = hashlib.blake2b(digest_size=16)
         self._is_weighted = self._has_pseudo = False
-        self.broken = 0
+        self.broken = self.tabbed = 0
 
     def add(self, example: Example) -> None:
         texts = [reference.text for reference in example.references]
@@ -178,9 +179,15 @@ class _Filling:
             raise InputError(problem, "repair its texts", line=example.line) from None
         for text in encoded:
             self._write("references", text)
-        if not self.broken and (has_breaks(source) or any(map(has_breaks, texts))):
-            self.broken = example.line or len(self._numbers["gold"]) + 1
+        if has_breaks(source) or any(map(has_breaks, texts)):
+            self._note_breaks("".join([source, *texts]), example.line or len(self._numbers["gold"]) + 1)
         self._count(example, texts, source, is_text)
+
+    def _note_breaks(self, text: str, line: int) -> None:
+        if not self.tabbed and "\t" in text:
+            self.tabbed = line
+        if not self.broken and ("\n" in text or "\r" in text):
+            self.broken = line
 
     def _count(self, example: Example, texts: Sequence[str], source: str, is_text: bool) -> None:
         numbers, gold = self._numbers, len(example.references)
@@ -254,8 +261,9 @@ def save_corpus(
     for name, values in filling.arrays().items():
         np.save(folder / f"{name}-numbers.npy", values, allow_pickle=False)
     files = {path.name: path.stat().st_size for path in sorted(folder.iterdir())}
-    found = {"version": VERSION, "fingerprint": filling.fingerprint(), "broken": filling.broken, "files": files}
-    (folder / ABOUT).write_text(json.dumps({**found, **about}, indent=1) + "\n", encoding="utf-8")
+    found = {"version": VERSION, "fingerprint": filling.fingerprint(), "files": files}
+    breaks = {"broken": filling.broken, "tabbed": filling.tabbed}
+    (folder / ABOUT).write_text(json.dumps({**found, **breaks, **about}, indent=1) + "\n", encoding="utf-8")
 
 
 def about_corpus(folder: Path) -> dict[str, Any] | None:
@@ -263,7 +271,9 @@ def about_corpus(folder: Path) -> dict[str, Any] | None:
     try:
         about = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
         whole = all((folder / name).stat().st_size == size for name, size in about["files"].items())
-        return about if whole and about["version"] == VERSION and isinstance(about["fingerprint"], str) else None
+        kinds = {"fingerprint": str, "broken": int, "tabbed": int}
+        whole &= about["version"] == VERSION and all(isinstance(about[key], kind) for key, kind in kinds.items())
+        return about if whole else None
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
 
@@ -277,7 +287,7 @@ def open_corpus(folder: Path, fingerprint: str | None = None) -> Corpus:
         name: Texts(_mapped(folder / f"{name}.bin"), np.load(folder / f"{name}.npy", mmap_mode="r")) for name in _TEXTS
     }
     numbers = {name: _loaded(folder / f"{name}-numbers.npy") for name in _NUMBERS}
-    return Corpus(texts, numbers, about["fingerprint"], int(about["broken"]), folder)
+    return Corpus(texts, numbers, about["fingerprint"], about["broken"], about["tabbed"], folder)
 
 
 def _mapped(path: Path) -> bytes | mmap.mmap:

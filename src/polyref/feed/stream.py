@@ -115,7 +115,20 @@ class Stream:
 
     def pair(self, number: int, epoch: int = 0) -> Pair:
         """Pair `number` of an epoch."""
-        example, reference = self.schedule.pair(number, epoch)
+        return self._pair(*self.schedule.pair(number, epoch), epoch)
+
+    def epoch(self, epoch: int, *, start: int = 0, rank: int = 0, ranks: int = 1) -> Iterator[Pair]:
+        """The pairs of an epoch in order, or the share of one rank of several; from the one numbered `start` on."""
+        check_epoch(epoch)
+        for block in self.schedule.blocks(epoch, start=start, rank=rank, ranks=ranks, size=1 << 12):
+            yield from self.some(block, epoch)
+
+    def some(self, pairs: Pairs, epoch: int) -> Iterator[Pair]:
+        """Some pairs of an epoch, as the schedule has looked them up."""
+        for example, reference in zip(pairs.examples.tolist(), pairs.references.tolist(), strict=True):
+            yield self._pair(example, reference, epoch)
+
+    def _pair(self, example: int, reference: int, epoch: int) -> Pair:
         corpus = self.corpus
         gold = int(corpus.numbers["gold"][example])
         id, source = corpus.id(example), corpus.source(example)
@@ -123,16 +136,9 @@ class Stream:
             return Pair(id, source, corpus.reference(example, reference), True)
         if self._drawn is not None:
             text, bleu = self._drawn.of(example, epoch)[reference - gold]
-            return Pair(id, source, text, False, bleu)
+            return Pair(id, source, text, bleu is None, bleu)
         bleu = round(float(corpus.numbers["bleus"][int(corpus.starts[example]) + reference]), 2)
         return Pair(id, source, corpus.reference(example, reference), False, bleu)
-
-    def epoch(self, epoch: int, *, start: int = 0, rank: int = 0, ranks: int = 1) -> Iterator[Pair]:
-        """The pairs of an epoch in order, or the share of one rank of several; from the one numbered `start` on."""
-        check_epoch(epoch)
-        for block in self.schedule.blocks(epoch, start=start, rank=rank, ranks=ranks, size=1 << 12):
-            for number in block.numbers.tolist():
-                yield self.pair(number, epoch)
 
     # -- many at once -------------------------------------------------------------------------------------------
 

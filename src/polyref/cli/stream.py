@@ -1,0 +1,322 @@
+"""`polyref stream`: the pairs of an epoch for any trainer."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
+
+import typer
+
+from polyref.cli import options as o
+from polyref.data import MAX_LINE_BYTES, Fields, Input, WriteSettings, open_output
+from polyref.data.output import open_outputs
+from polyref.data.settings import LineBreaks
+from polyref.data.writing import check_not_input, write_unique
+from polyref.errors import InputError, SettingsError
+from polyref.schedule.settings import Order, ScheduleSettings, check_epoch, schedule_named, shown
+
+if TYPE_CHECKING:
+    from polyref.data.indexing import Indexing
+    from polyref.feed import Stream
+    from polyref.feed.lines import LineFormat, Share
+    from polyref.fresh import FreshSettings
+
+StreamFormat = Literal["tsv", "jsonl", "parallel", "prompt-completion", "coco", "karpathy"]
+FreshBy = Literal["uniform", "rank"]
+_EPOCH = "{epoch}"
+
+
+def stream(
+    files: o.Inputs,
+    schedule: Annotated[
+        str, typer.Option("--schedule", metavar="NAME", help="first, sample-one, uniform or shuffle.")
+    ] = "shuffle",
+    epoch: Annotated[int | None, typer.Option("--epoch", metavar="E", help="One epoch, counted from 0.")] = None,
+    epochs: Annotated[
+        int | None, typer.Option("--epochs", metavar="N", help="The first N, one behind another.")
+    ] = None,
+    output: Annotated[
+        str,
+        typer.Option("-o", "--output", metavar="FILE", help="Where to; {epoch} in the name makes a file an epoch."),
+    ] = "-",
+    format: Annotated[
+        StreamFormat, typer.Option("--format", help="parallel is two files, named FILE.src and FILE.trg.")
+    ] = "tsv",
+    languages: Annotated[
+        str, typer.Option("--languages", metavar="A,B", help="Parallel text: what the two names end in.")
+    ] = "src,trg",
+    order: Annotated[
+        Order, typer.Option("--order", help="Of the examples, for all but shuffle: as given, or new in each epoch.")
+    ] = "given",
+    seed: Annotated[int, typer.Option("--seed", help="Decides what is drawn.")] = 0,
+    limit: Annotated[
+        int | None,
+        typer.Option("--limit", metavar="N", help="References an example: all gold ones, then pseudo-references."),
+    ] = None,
+    gold_only: Annotated[bool, typer.Option("--gold-only", help="Leave pseudo-references out.")] = False,
+    draw: Annotated[
+        bool, typer.Option("--draw", help="shuffle: draw references by weight, rather than take each once.")
+    ] = False,
+    gold_share: Annotated[
+        float | None,
+        typer.Option("--gold-share", metavar="S", help="sample-one, shuffle: the share of gold in what is drawn."),
+    ] = None,
+    fresh: Annotated[
+        int | None,
+        typer.Option("--fresh", metavar="N", help="Draw N new pseudo-references an example and epoch (kept lattices)."),
+    ] = None,
+    fresh_by: Annotated[
+        FreshBy | None, typer.Option("--fresh-by", help="Uniformly, or rank after rank.  [default: uniform]")
+    ] = None,
+    min_bleu: Annotated[
+        float | None, typer.Option("--min-bleu", metavar="B", help="Fresh ones have at least this BLEU.")
+    ] = None,
+    fluency: Annotated[
+        float | None,
+        typer.Option("--fluency", metavar="MARGIN", help="Fresh ones are as fluent as gold ones, less this."),
+    ] = None,
+    language_model: Annotated[
+        str | None, typer.Option("--language-model", metavar="NAME", help="What judges fluency: english or a folder.")
+    ] = None,
+    start: Annotated[int, typer.Option("--start", metavar="N", help="Begin with pair N of the first epoch.")] = 0,
+    rank: Annotated[int, typer.Option("--rank", metavar="R", help="The share of rank R, from 0,")] = 0,
+    ranks: Annotated[int, typer.Option("--ranks", metavar="N", help="of N.")] = 1,
+    line_breaks: Annotated[
+        LineBreaks, typer.Option(help="Texts that TSV or parallel text cannot hold: refuse, or write spaces.")
+    ] = "refuse",
+    count: Annotated[bool, typer.Option("--count", help="Only count pairs and updates of every schedule.")] = False,
+    batch_pairs: Annotated[
+        int | None, typer.Option("--batch-pairs", metavar="N", help="--count: pairs a batch.  [default: 64]")
+    ] = None,
+    batch_tokens: Annotated[
+        int | None, typer.Option("--batch-tokens", metavar="N", help="--count: tokens a padded batch.")
+    ] = None,
+    index: Annotated[
+        str | None, typer.Option("--index", metavar="FOLDER", help="Where indexes are kept.  [default: user's cache]")
+    ] = None,
+    reindex: Annotated[bool, typer.Option("--reindex", help="Index the file anew: it has changed.")] = False,
+    input_format: o.FromOption = None,
+    id_field: o.IdField = "id",
+    source_field: o.SourceField = "source",
+    references_field: o.ReferencesField = "references",
+    max_line_bytes: o.MaxLineBytes = MAX_LINE_BYTES,
+    as_json: o.JsonOption = False,
+) -> None:
+    """Write what a trainer sees in an epoch: pairs of a source and one reference, in the order of a schedule.
+
+    The same pairs for the same file, epoch and seed. TSV goes to standard output, for any trainer that reads a pipe.
+    """  # fmt: skip
+    from polyref.data.indexing import indexed
+    from polyref.feed import Stream, StreamSettings
+    from polyref.feed.lines import Share
+
+    wanted = _epochs(epoch, epochs)
+    fresh_settings = _fresh(fresh, fresh_by, min_bleu, fluency, language_model)
+    settings = StreamSettings(
+        ScheduleSettings(schedule_named(schedule), order, seed, draw, gold_share), limit, gold_only, fresh_settings
+    )
+    _check_counting(count, batch_pairs, batch_tokens, as_json)
+    input = Input.of(files, input_format, max_line_bytes)
+    fields = Fields(id_field, source_field, references_field)
+    place = None if index is None else Path(index)
+    with ExitStack() as stack:
+        with _progress(input.name) as on_progress:
+            corpus = stack.enter_context(indexed(input, fields, folder=place, renew=reindex, on_progress=on_progress))
+        pairs = _with_file(input.name, lambda: Stream(corpus, settings, _tools(settings.fresh, language_model)))
+        if count:
+            _count(pairs, batch_pairs, batch_tokens, wanted, as_json)
+            return
+        target = _Target(output, format, _endings(languages), line_breaks, Share(start, rank, ranks), input)
+        target.write(pairs, wanted)
+
+
+def _epochs(epoch: int | None, epochs: int | None) -> range:
+    if epoch is not None and epochs is not None:
+        raise SettingsError("--epoch is one epoch and --epochs the first several; give one of them")
+    if epochs is not None and epochs < 1:
+        raise SettingsError(f"the number of epochs is {epochs}; give 1 or more")
+    check_epoch(epoch or 0)
+    return range(epochs) if epochs is not None else range(epoch or 0, (epoch or 0) + 1)
+
+
+def _fresh(
+    fresh: int | None, by: FreshBy | None, min_bleu: float | None, fluency: float | None, language_model: str | None
+) -> FreshSettings | None:
+    options = {"by": by, "min_bleu": min_bleu, "fluency": fluency}
+    given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
+    if fresh is None:
+        if given or language_model is not None:
+            name = {"by": "fresh-by", "min_bleu": "min-bleu"}.get(
+                next(iter(given), ""), next(iter(given), "language-model")
+            )
+            raise SettingsError(f"--{name} belongs to fresh paths; add --fresh N")
+        return None
+    if language_model is not None and fluency is None:
+        raise SettingsError("a language model judges fluency; add --fluency MARGIN")
+    from polyref.fresh import FreshSettings
+
+    return FreshSettings(fresh, **given)
+
+
+def _tools(fresh: FreshSettings | None, language_model: str | None) -> Any:
+    """What fresh paths are drawn with."""
+    if fresh is None:
+        return None
+    from polyref.encode.encoder import open_language_model
+    from polyref.expand import Tools
+    from polyref.lattice import AutoEngine
+
+    model = None if language_model is None else open_language_model(language_model)
+    return Tools(AutoEngine(o.say_compiling), language_model=model)
+
+
+def _with_file(file: str, make: Callable[[], Stream]) -> Stream:
+    try:
+        return make()
+    except InputError as error:
+        error.file = error.file or file
+        raise
+
+
+@dataclass(frozen=True)
+class _Target:
+    """Where the pairs go."""
+
+    output: str
+    format: StreamFormat
+    endings: tuple[str, str]
+    line_breaks: LineBreaks
+    share: Share
+    input: Input
+
+    def write(self, stream: Stream, epochs: range) -> None:
+        if self.share.start and len(epochs) > 1 and _EPOCH in self.output:
+            raise SettingsError("--start is a pair of one epoch; give --epoch with it")
+        if self.format in ("coco", "karpathy"):
+            self._write_examples(stream, epochs)
+            return
+        format = cast("LineFormat", self.format)
+        self._check_breaks(stream, format)
+        if _EPOCH in self.output:
+            for epoch in epochs:
+                self._write_lines(stream, range(epoch, epoch + 1), format)
+        else:
+            self._write_lines(stream, epochs, format)
+
+    def _write_lines(self, stream: Stream, epochs: range, format: LineFormat) -> None:
+        from polyref.feed.lines import Share, lines
+
+        path = self.output.replace(_EPOCH, str(epochs.start))
+        with ExitStack() as stack:
+            if format == "parallel":
+                if path == "-":
+                    raise SettingsError("parallel text is two files; give -o NAME, which makes NAME.src and NAME.trg")
+                streams = stack.enter_context(open_outputs(self._two(path)))
+            else:
+                self._check_not_input(path)
+                streams = [stack.enter_context(open_output(path))]
+            for number, epoch in enumerate(epochs):
+                share = self.share if number == 0 else Share(0, self.share.rank, self.share.ranks)
+                for pieces in lines(stream, epoch, format, share):
+                    for file, piece in zip(streams, pieces, strict=True):
+                        file.write(piece)
+
+    def _two(self, path: str) -> list[str]:
+        """The two files of parallel text; a suffix of compression stays at the end."""
+        packing = next((suffix for suffix in (".gz", ".zst") if path.endswith(suffix)), "")
+        paths = [f"{path.removesuffix(packing)}.{ending}{packing}" for ending in self.endings]
+        for one in paths:
+            self._check_not_input(one)
+        return paths
+
+    def _check_not_input(self, path: str) -> None:
+        check_not_input(path, WriteSettings("jsonl"), self.input)
+
+    def _check_breaks(self, stream: Stream, format: LineFormat) -> None:
+        """Refuse texts that the format has no way to write, before anything is written."""
+        from polyref.feed.lines import first_broken
+
+        line = first_broken(stream, format)
+        if line and self.line_breaks == "refuse":
+            what = "a text has a line break" if stream.corpus.broken == line else "a text has a tab"
+            kind = "TSV" if format == "tsv" else "parallel text"
+            cure = "choose --format jsonl, or --line-breaks space"
+            raise InputError(f"{what}, which {kind} cannot hold", cure, file=self.input.name, line=line)
+
+    def _write_examples(self, stream: Stream, epochs: range) -> None:
+        from polyref.feed.lines import examples_of_epoch
+
+        if len(epochs) > 1 and _EPOCH not in self.output:
+            raise SettingsError(f"a {self.format} file holds one epoch; put {_EPOCH} into the name of the output")
+        if self.share.start or self.share.ranks > 1:
+            raise SettingsError(f"a {self.format} file holds a whole epoch; leave --start and --ranks out")
+        settings = WriteSettings(cast(Any, self.format))
+        for epoch in epochs:
+            path = self.output.replace(_EPOCH, str(epoch))
+            self._check_not_input(path)
+            write_unique(examples_of_epoch(stream, epoch), path, Fields(), settings)
+
+
+def _endings(languages: str) -> tuple[str, str]:
+    names = [name.strip().lstrip(".") for name in languages.split(",")]
+    if len(names) != 2 or not all(names) or names[0] == names[1] or any("/" in name for name in names):
+        raise SettingsError(f'the languages are "{languages}"; give two different names with a comma, such as de,en')
+    return names[0], names[1]
+
+
+# -- counting -------------------------------------------------------------------------------------------------------
+
+
+def _check_counting(count: bool, pairs: int | None, tokens: int | None, as_json: bool) -> None:
+    if not count and (pairs is not None or tokens is not None or as_json):
+        option = "batch-pairs" if pairs is not None else "batch-tokens" if tokens is not None else "json"
+        raise SettingsError(f"--{option} belongs to counting; add --count")
+
+
+def _count(stream: Stream, pairs: int | None, tokens: int | None, epochs: range, as_json: bool) -> None:
+    """Pairs and updates of every schedule, and how long each must run for as many updates as the one that is asked."""
+    from polyref.schedule.accounting import accounts
+    from polyref.schedule.batches import BatchSettings
+
+    batch = BatchSettings(64 if pairs is None and tokens is None else pairs, tokens)
+    lengths = (lambda name: stream.lengths) if tokens is not None else None
+    found = accounts(stream.schedule.sizes, batch, seed=stream.settings.schedule.seed, lengths=lengths)
+    own = next(one for one in found if one.schedule == stream.schedule.settings.schedule)
+    updates = own.updates * len(epochs)
+    if as_json:
+        rows = [{**asdict(one), "epochs_for_as_many": round(one.epochs_for(updates), 2)} for one in found]
+        sys.stdout.write(json.dumps({"updates": updates, "schedules": rows}) + "\n")
+        return
+    size = " and ".join(
+        [f"{number:,} {what}" for number, what in ((batch.pairs, "pairs"), (batch.tokens, "tokens")) if number]
+    )
+    many = f"{len(epochs):,} epoch{'s' if len(epochs) > 1 else ''} of {shown(own.schedule)}"
+    sys.stdout.write(f"{'':<12}{'pairs':>14}{'updates':>14}   as many updates as {many}\n")
+    for one in found:
+        row = f"{shown(one.schedule):<12}{one.pairs:>14,}{one.updates:>14,}   {one.epochs_for(updates):,.2f} epochs"
+        sys.stdout.write(row + "\n")
+    sys.stdout.write(f"an epoch each; batches of {size}, under uniform cut between examples\n")
+
+
+@contextmanager
+def _progress(name: str) -> Iterator[Callable[[Indexing], None]]:
+    """A line on standard error while a file is indexed; silent when that is no terminal."""
+    if not sys.stderr.isatty():
+        yield lambda progress: None
+        return
+    shown_any = False
+
+    def show(progress: Indexing) -> None:
+        nonlocal shown_any
+        shown_any = True
+        sys.stderr.write(f"\rpolyref: indexing {o.printable(name)}, once: {progress.examples:,} examples")
+        sys.stderr.flush()
+
+    yield show
+    if shown_any:
+        sys.stderr.write("\n")
