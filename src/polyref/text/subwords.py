@@ -1,0 +1,136 @@
+"""Subwords: byte-pair encoding, learned from text and applied to any other.
+
+In:   texts, and how large the vocabulary may be.
+Out:  token numbers for a text, and exactly the text for its token numbers.
+Not:  words as they are aligned and scored (tokens.py), batches of numbers (model/batch.py).
+
+The units are bytes, so that no text is unknown and none is changed: not its spaces, its line breaks or its marks. One
+vocabulary for a language, or one for two together: that is a matter of which texts it is learned from.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from polyref.errors import InputError, MissingExtraError, OutputError, SettingsError
+
+PAD, BOS, EOS = 0, 1, 2
+# Byte-level units write a space as another letter, so no learned unit can ever have one of these names.
+_SPECIAL = ("no token", "the begin", "the end")
+SMALLEST = len(_SPECIAL) + 256
+_AT_ONCE = 4096
+
+
+def _tokenizers(module: str = "tokenizers") -> Any:
+    try:
+        return import_module(module)
+    except ImportError:
+        raise MissingExtraError('subwords need tokenizers; install it with: pip install "polyref[torch]"') from None
+
+
+class Subwords:
+    """A learned vocabulary. `len` is its size; numbers 0, 1 and 2 are padding, begin and end, and no text has them."""
+
+    def __init__(self, tokenizer: Any):
+        self._tokenizer = tokenizer
+
+    @classmethod
+    def learn(cls, texts: Iterable[str], size: int) -> Subwords:
+        """Learn up to `size` units: the 256 bytes, the three special ones, and the pairs that are merged most."""
+        if size < SMALLEST:
+            raise SettingsError(f"the vocabulary size is {size}; give {SMALLEST} or more: 256 bytes are units already")
+        package = _tokenizers()
+        alphabet = sorted(package.pre_tokenizers.ByteLevel.alphabet())
+        trainer = package.trainers.BpeTrainer(
+            vocab_size=size,
+            min_frequency=2,
+            special_tokens=list(_SPECIAL),
+            initial_alphabet=alphabet,
+            show_progress=False,
+        )
+        learner = _assembled(package, package.models.BPE())
+        learner.train_from_iterator(map(_checked, texts), trainer)
+        model = json.loads(learner.to_str())["model"]
+        merges = [tuple(pair) for pair in model["merges"]]
+        # Assembled anew without special tokens: a text that happens to hold their names must not turn into them.
+        return cls(_assembled(package, package.models.BPE(vocab=model["vocab"], merges=merges)))
+
+    @classmethod
+    def load(cls, path: str | Path) -> Subwords:
+        """Read what `save` has written."""
+        package = _tokenizers()
+        try:
+            content = Path(path).read_text(encoding="utf-8")
+        except OSError as error:
+            raise InputError(f"cannot be opened ({error.strerror})", "check the path", file=str(path)) from None
+        except ValueError:
+            raise InputError("is no text", "give a file of subwords", file=str(path)) from None
+        try:
+            tokenizer = package.Tokenizer.from_str(content)
+        except Exception as error:  # the library raises this class and no other
+            raise InputError(f"holds no subwords ({error})", "give a file of subwords", file=str(path)) from None
+        if [tokenizer.token_to_id(name) for name in _SPECIAL] != [PAD, BOS, EOS]:
+            raise InputError(
+                "numbers 0, 1 and 2 are not padding, begin and end", "learn the subwords with polyref", file=str(path)
+            )
+        return cls(tokenizer)
+
+    def save(self, path: str | Path) -> None:
+        """Write one JSON file, in the form of the tokenizers library."""
+        path = Path(path)
+        new = path.with_name(f"{path.name}.partial")
+        try:
+            new.write_text(self._tokenizer.to_str(pretty=True) + "\n", encoding="utf-8")
+            new.replace(path)
+        except OSError as error:
+            raise OutputError(f"{path}: cannot be written ({error.strerror}); give another place") from None
+
+    def __len__(self) -> int:
+        return int(self._tokenizer.get_vocab_size())
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Subwords) and self._tokenizer.to_str() == other._tokenizer.to_str()
+
+    def __hash__(self) -> int:
+        return hash(self._tokenizer.to_str())
+
+    def encode(self, text: str) -> list[int]:
+        """The numbers of a text's units; without begin and end."""
+        return list(self._tokenizer.encode(_checked(text), add_special_tokens=False).ids)
+
+    def encode_all(self, texts: Iterable[str]) -> list[list[int]]:
+        """`encode` for many texts, faster."""
+        waiting = [_checked(text) for text in texts]
+        return [
+            list(found.ids)
+            for first in range(0, len(waiting), _AT_ONCE)
+            for found in self._tokenizer.encode_batch_fast(waiting[first : first + _AT_ONCE], add_special_tokens=False)
+        ]
+
+    def decode(self, numbers: Sequence[int]) -> str:
+        """The text of some units; padding, begin and end say nothing."""
+        size = len(self)
+        for number in numbers:
+            if not 0 <= number < size:
+                raise InputError(f"{number} is no unit of the vocabulary", f"give numbers below {size}")
+        return str(self._tokenizer.decode([number for number in numbers if number > EOS], skip_special_tokens=False))
+
+
+def _assembled(package: Any, model: Any) -> Any:
+    tokenizer = package.Tokenizer(model)
+    tokenizer.pre_tokenizer = package.pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=True)
+    tokenizer.decoder = package.decoders.ByteLevel()
+    return tokenizer
+
+
+def _checked(text: str) -> str:
+    """JSON can spell half a character; that has no bytes."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise InputError(f"the text {text[:40]!a} holds half a surrogate pair", "repair it") from None
+    return text
