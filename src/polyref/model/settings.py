@@ -1,0 +1,121 @@
+"""What a person can choose about the paper's two models and about beam search (Section 4).
+
+In:   choices. Out: checked settings. Not: the models (translator.py, captioner.py), the search (beam.py).
+
+Nothing here needs torch: a recipe can be checked without it.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from polyref.errors import SettingsError
+
+Scoring = Literal["plain", "normalised", "rewarded"]
+_LARGEST = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class TranslatorSettings:
+    """The paper's sizes. `state_size` is the decoder's; each direction of the encoder has half of it.
+
+    `input_feeding` gives the decoder what it attended to last: slower, since it must go step by step. `tied` has one
+    table for reading and for predicting target words. `label_smoothing` is for training alone, as dropout is.
+    """
+
+    embedding_size: int = 500
+    state_size: int = 500
+    layers: int = 2
+    dropout: float = 0.3
+    label_smoothing: float = 0.0
+    input_feeding: bool = False
+    tied: bool = False
+
+    def __post_init__(self) -> None:
+        _check_sizes(self, "embedding_size", "state_size", "layers")
+        _check_shares(self, "dropout", "label_smoothing")
+        if self.state_size % 2:
+            raise SettingsError(f"state-size is {self.state_size}; give an even number: two directions share it")
+        _check_tied(self.tied, self.embedding_size, self.state_size)
+
+
+@dataclass(frozen=True, slots=True)
+class CaptionerSettings:
+    """`feature_size` numbers describe an image; a fully connected layer makes `image_size` of them for the decoder."""
+
+    feature_size: int = 2048
+    image_size: int = 512
+    embedding_size: int = 512
+    state_size: int = 512
+    layers: int = 1
+    dropout: float = 0.3
+    label_smoothing: float = 0.0
+    tied: bool = False
+
+    def __post_init__(self) -> None:
+        _check_sizes(self, "feature_size", "image_size", "embedding_size", "state_size", "layers")
+        _check_shares(self, "dropout", "label_smoothing")
+        _check_tied(self.tied, self.embedding_size, self.state_size)
+
+
+@dataclass(frozen=True, slots=True)
+class BeamSettings:
+    """How wide a search is, what it looks for and how far it goes.
+
+    The score of a hypothesis with log-probability p and length l (its tokens, the end among them) is
+
+    - plain: p
+    - normalised: p / l ** power
+    - rewarded: p + reward * min(l, L), the bounded length reward of Huang, Zhao and Ma (2017); L is `bound` times the
+      size of the source: its tokens with their end for the translator, 1 for the captioner.
+
+    `best` hypotheses are returned; none is longer than `longest`.
+    """
+
+    beam: int
+    best: int = 1
+    scoring: Scoring = "plain"
+    power: float = 1.0
+    reward: float = 1.0
+    bound: float = 1.0
+    longest: int = 100
+
+    def __post_init__(self) -> None:
+        _check_sizes(self, "beam", "best", "longest")
+        if self.best > self.beam:
+            raise SettingsError(f"best is {self.best}, more than the beam of {self.beam}; lower it, or widen the beam")
+        if self.scoring not in get_args(Scoring):
+            raise SettingsError(f'unknown scoring "{self.scoring}"; choose one of {", ".join(get_args(Scoring))}')
+        for name in ("power", "reward", "bound"):
+            value = getattr(self, name)
+            if not (math.isfinite(value) and value > 0):
+                raise SettingsError(f"the {name} is {value}; give a number above 0")
+
+
+# The paper's: length reward and a beam of 15 for translation; for captions it says neither, 5 is usual.
+TRANSLATING = BeamSettings(beam=15, scoring="rewarded")
+CAPTIONING = BeamSettings(beam=5, longest=40)
+
+
+def _check_sizes(settings: object, *names: str) -> None:
+    for name in names:
+        value = getattr(settings, name)
+        if not 1 <= value <= _LARGEST:
+            raise SettingsError(f"{name.replace('_', '-')} is {value}; give a number from 1 to {_LARGEST:,}")
+
+
+def _check_shares(settings: object, *names: str) -> None:
+    for name in names:
+        value = getattr(settings, name)
+        if not 0 <= value < 1:
+            raise SettingsError(f"{name.replace('_', '-')} is {value}; give a number from 0 up to, not including, 1")
+
+
+def _check_tied(tied: bool, embedding_size: int, state_size: int) -> None:
+    if tied and embedding_size != state_size:
+        raise SettingsError(
+            f"tied embeddings have one size, but embedding-size is {embedding_size} and state-size {state_size}; "
+            "give the same for both"
+        )
