@@ -6,6 +6,7 @@ from polyref.encode import Encoder, Encoding, WordVectors, open_encoder
 from polyref.errors import InputError, MissingExtraError, OutputError, PolyrefError, SettingsError
 from polyref.example import Example, LatticeSummary, PseudoReference, Reference
 from polyref.expand import ExpandSettings, expand
+from polyref.feed.huggingface import expander
 from polyref.lattice import Lattice, SearchSettings, Sentence
 from polyref.score import sentence_bleu
 from polyref.stats import statistics
@@ -38,6 +39,7 @@ __all__ = [
     "WriteReport",
     "WriteSettings",
     "expand",
+    "expander",
     "open_encoder",
     "read",
     "render",
