@@ -27,6 +27,7 @@ from polyref.cli.expand import expand
 from polyref.cli.lattice import lattice
 from polyref.cli.matrix import matrix
 from polyref.cli.options import printable
+from polyref.cli.score import score
 from polyref.cli.stats import stats
 from polyref.cli.stream import stream
 from polyref.errors import OutputError, PolyrefError
@@ -58,7 +59,7 @@ def _quiet(verb: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-for verb in (expand, stream, lattice, matrix, convert, stats, demo):
+for verb in (expand, stream, lattice, matrix, convert, stats, score, demo):
     app.command()(_quiet(verb))
 for name, verb in ENCODER_VERBS.items():
     encoder_app.command(name)(_quiet(verb))

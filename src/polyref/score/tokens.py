@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import lru_cache
 
-from polyref.score.penn_treebank import penn_treebank
 from polyref.score.settings import Tokenizer
 
 Cut = Callable[[str], str]
@@ -22,6 +21,8 @@ Cut = Callable[[str], str]
 def tokenizer(name: Tokenizer, *, fold_case: bool = False) -> Cut:
     """The function that cuts a text. "ptb" is in small letters whatever `fold_case` says."""
     if name == "ptb":
+        from polyref.score.penn_treebank import penn_treebank
+
         return penn_treebank
     cut = _of_sacrebleu(name)
     return (lambda text: cut(text.lower().rstrip())) if fold_case else (lambda text: cut(text.rstrip()))

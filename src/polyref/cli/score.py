@@ -1,0 +1,129 @@
+"""`polyref score`: BLEU, CIDEr and ROUGE-L of a system's hypotheses."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from polyref.cli import options as o
+from polyref.data import MAX_LINE_BYTES, Fields, Losses
+from polyref.errors import SettingsError
+from polyref.score.settings import METRICS, Metric, Tokenizer
+
+if TYPE_CHECKING:
+    from polyref.score.evaluate import Scored
+
+NAMES: dict[Metric, str] = {"bleu": "BLEU", "cider": "CIDEr", "rouge-l": "ROUGE-L"}
+SCALES: dict[Metric, str] = {"bleu": "0 to 100", "cider": "0 to 10", "rouge-l": "0 to 1"}
+
+
+def score(
+    hypotheses: Annotated[
+        str,
+        typer.Argument(
+            metavar="HYPOTHESES",
+            help='One a line: {"id": ..., "hypothesis": ...}, or plain text; - reads standard input.',
+        ),
+    ],
+    references: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="REFERENCES...",
+            help="A data set in any of the formats, or files of plain text, a reference a line.",
+        ),
+    ],
+    metrics: Annotated[
+        str, typer.Option(metavar="NAMES", help="Which scores, with commas between them; cider-d is cider.")
+    ] = ",".join(METRICS),
+    tokenizer: Annotated[
+        Tokenizer | None,
+        typer.Option(help="The tokens of all scores.  [default: 13a for BLEU, ptb for CIDEr and ROUGE-L]"),
+    ] = None,
+    fold_case: Annotated[
+        bool, typer.Option("--fold-case", help="Do not tell capitals from small letters (ptb never does).")
+    ] = False,
+    allow_empty: Annotated[
+        bool, typer.Option("--allow-empty", help="Score an empty hypothesis as no words, instead of refusing it.")
+    ] = False,
+    input_format: o.FromOption = None,
+    id_field: o.IdField = "id",
+    hypothesis_field: Annotated[str, typer.Option(metavar="KEY", help="The key of a hypothesis.")] = "hypothesis",
+    references_field: o.ReferencesField = "references",
+    max_line_bytes: o.MaxLineBytes = MAX_LINE_BYTES,
+    as_json: o.JsonOption = False,
+) -> None:
+    """Score hypotheses against any number of references each.
+
+    Hypotheses with ids find their example by it, others by their place. In several files of plain text, line k of each
+    is a reference of example k, blank where there are fewer.
+    """  # fmt: skip
+    from polyref.score.evaluate import evaluate
+    from polyref.score.hypotheses import read_hypotheses
+    from polyref.score.pairing import pair, read_references
+    from polyref.score.settings import metrics_of
+
+    chosen = metrics_of(metrics.replace(",", " ").split())
+    if [hypotheses, *references].count("-") > 1:
+        raise SettingsError("standard input can be read once; name a file for the other")
+    losses = Losses()
+    written = read_hypotheses(
+        hypotheses,
+        id_field=id_field,
+        hypothesis_field=hypothesis_field,
+        allow_empty=allow_empty,
+        max_line_bytes=max_line_bytes,
+    )
+    fields = Fields(id=id_field, references=references_field)
+    gold = read_references(references, fields, format=input_format, max_line_bytes=max_line_bytes, losses=losses)
+    pairs = pair(written, gold)
+    found = evaluate(
+        pairs.hypotheses,
+        pairs.references,
+        metrics=chosen,
+        tokenizer=tokenizer,
+        fold_case=fold_case,
+        allow_empty=allow_empty,
+    )
+    counts = [len(texts) for texts in pairs.references]
+    sys.stdout.write(_for_a_machine(found, counts) if as_json else _for_a_person(found, counts))
+    if not as_json:
+        o.say_losses(gold.name, "not read", losses)
+
+
+def _for_a_machine(found: dict[Metric, Scored], counts: list[int]) -> str:
+    scores = {
+        metric: {"score": scored.score, "scale": SCALES[metric], **_details(scored)} for metric, scored in found.items()
+    }
+    return json.dumps({"examples": len(counts), "references": sum(counts), "scores": scores}) + "\n"
+
+
+def _details(scored: Scored) -> dict[str, Any]:
+    from polyref.score import CorpusBleu
+
+    details: dict[str, Any] = {"signature": scored.signature}
+    if isinstance(scored, CorpusBleu):
+        details |= {
+            "precisions": scored.precisions,
+            "brevity_penalty": scored.brevity_penalty,
+            "hypothesis_length": scored.hypothesis_length,
+            "reference_length": scored.reference_length,
+        }
+    return details
+
+
+def _for_a_person(found: dict[Metric, Scored], counts: list[int]) -> str:
+    rows = [("", "score", "scale", "signature")]
+    for metric, scored in found.items():
+        digits = 2 if metric == "bleu" else 4
+        rows.append((NAMES[metric], f"{scored.score:.{digits}f}", SCALES[metric], scored.signature))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = [
+        f"{name:<{widths[0]}}  {number:>{widths[1]}}  {scale:<{widths[2]}}  {text}"
+        for name, number, scale, text in rows
+    ]
+    each = f"{min(counts)}" if min(counts) == max(counts) else f"{min(counts)} to {max(counts)}"
+    heading = f"{len(counts):,} hypotheses, {sum(counts):,} references ({each} each)"
+    return "\n".join([heading, *lines]) + "\n"

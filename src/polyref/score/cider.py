@@ -1,0 +1,173 @@
+"""CIDEr against any number of references, as pycocoevalcap computes it.
+
+In:   hypotheses, and the references of each.
+Out:  the score of each hypothesis and their mean, on pycocoevalcap's scale: a hypothesis that is its only reference
+      scores 10; published ones lie around 1 (and are often written times 100).
+Not:  tokens (tokens.py).
+
+A sentence is a vector for each order n from 1 to 4: for each n-gram its count times log(N / examples with a reference
+that has it). Two are compared by their cosine, with counts above the reference's clipped to them, times a Gaussian of
+the difference of their lengths. The means are taken over orders and references, times 10. Vedantam, Zitnick and Parikh
+(CVPR 2015) call this CIDEr-D; pycocoevalcap calls it CIDEr.
+
+The weights come from the references of the examples that are scored: a score depends on all of them, and that of one
+example alone is 0, because a word that is in every example weighs nothing.
+
+All n-grams of an order are sorted once, over the whole corpus, and all else is sums along that array: only the words
+are numbered one by one.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import chain, count
+
+import numpy as np
+import numpy.typing as npt
+
+from polyref.score.orientation import check_texts
+from polyref.score.settings import CaptionSettings
+from polyref.score.signature import signature
+from polyref.score.tokens import tokenizer
+
+MAX_ORDER = 4
+SIGMA = 6.0  # the width of the Gaussian, in words
+SCALE = 10.0
+
+Whole = npt.NDArray[np.int64]
+Real = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Cider:
+    """`scores` has one place a hypothesis; `score` is their mean."""
+
+    score: float
+    signature: str
+    scores: Real = field(repr=False, compare=False)
+
+
+def cider(
+    hypotheses: Sequence[str], references: Sequence[Sequence[str]], settings: CaptionSettings | None = None
+) -> Cider:
+    """CIDEr of all hypotheses together; references[k] are those of hypotheses[k]. An empty hypothesis scores 0."""
+    settings = settings or CaptionSettings()
+    check_texts(hypotheses, references)
+    cut = tokenizer(settings.tokenizer, fold_case=settings.fold_case)
+    scores = cider_scores([cut(text) for text in hypotheses], [[cut(text) for text in texts] for texts in references])
+    parts = {"n": str(MAX_ORDER), "sigma": f"{SIGMA:g}"}
+    return Cider(float(scores.mean()), signature(references, settings, parts), scores)
+
+
+def cider_scores(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> Real:
+    """The score of each hypothesis; tokens have spaces between them."""
+    corpus = _Corpus.of(hypotheses, references)
+    total = np.zeros(len(corpus.lengths))
+    words = np.arange(len(corpus.words))  # where an n-gram begins
+    gram = np.zeros(len(words), np.int64)  # the number of the n-gram of the order before that begins there
+    for order in range(1, MAX_ORDER + 1):
+        fits = corpus.to_the_end[words] >= order
+        words, gram = words[fits], gram[fits]
+        key = gram * corpus.vocabulary + corpus.words[words + order - 1]
+        ngrams, gram = _ngrams(key, corpus.sentence[words])
+        total += _cosines(ngrams, corpus)
+    # Lengths are compared in bigrams there, so that a text without words is as long as one of a single word.
+    bigrams = np.maximum(corpus.lengths - 1, 0)
+    apart = bigrams - bigrams[corpus.hypothesis[corpus.example]]
+    total *= np.exp(-(apart**2) / (2 * SIGMA**2)) / MAX_ORDER
+    total[corpus.hypothesis] = 0  # of each with itself
+    counts = np.fromiter(map(len, references), np.int64, len(references))
+    return SCALE * np.bincount(corpus.example, total, len(hypotheses)) / counts
+
+
+@dataclass(frozen=True, slots=True)
+class _Corpus:
+    """All sentences behind each other: of each example its hypothesis, then its references."""
+
+    words: Whole  # as numbers
+    vocabulary: int
+    sentence: Whole  # of each word
+    to_the_end: Whole  # of each word: how many are left in the sentence, with itself
+    lengths: Whole  # of each sentence
+    example: Whole  # of each sentence
+    hypothesis: Whole  # of each example: which sentence
+
+    @staticmethod
+    def of(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> _Corpus:
+        pairs = zip(hypotheses, references, strict=True)
+        texts = [text.split() for hypothesis, others in pairs for text in (hypothesis, *others)]
+        lengths = np.fromiter(map(len, texts), np.int64, len(texts))
+        numbers: defaultdict[str, int] = defaultdict(count().__next__)
+        words = np.fromiter(map(numbers.__getitem__, chain.from_iterable(texts)), np.int64, int(lengths.sum()))
+        sizes = np.fromiter(map(len, references), np.int64, len(references)) + 1
+        return _Corpus(
+            words=words,
+            vocabulary=len(numbers),
+            sentence=np.repeat(np.arange(len(texts)), lengths),
+            to_the_end=np.repeat(np.cumsum(lengths), lengths) - np.arange(len(words)),
+            lengths=lengths,
+            example=np.repeat(np.arange(len(sizes)), sizes),
+            hypothesis=np.cumsum(sizes) - sizes,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Ngrams:
+    """The distinct n-grams of each sentence, sorted by n-gram and then by sentence."""
+
+    gram: Whole  # numbered from 0
+    sentence: Whole
+    count: Whole  # how often the sentence has it
+
+
+def _ngrams(key: Whole, sentence: Whole) -> tuple[_Ngrams, Whole]:
+    """The n-grams of one order, and the number of each where it stands.
+
+    `key` tells n-grams apart. `sentence` ascends, so sorting by key and place puts the sentences of an n-gram in order.
+    """
+    order = _sorted_places(key)
+    key, sentence = key[order], sentence[order]
+    is_new = _changes(key)
+    gram = np.cumsum(is_new) - 1
+    first = np.flatnonzero(is_new | _changes(sentence))
+    where_it_stands = np.empty_like(gram)
+    where_it_stands[order] = gram
+    return _Ngrams(gram[first], sentence[first], np.diff(first, append=len(key))), where_it_stands
+
+
+def _cosines(ngrams: _Ngrams, corpus: _Corpus) -> Real:
+    """The clipped cosine of each sentence with the hypothesis of its example."""
+    example = corpus.example[ngrams.sentence]
+    # A run: the sentences of one example that have an n-gram; where the hypothesis has it, it comes first.
+    is_first = _changes(ngrams.gram) | _changes(example)
+    first = np.flatnonzero(is_first)
+    has_hypothesis = ngrams.sentence[first] == corpus.hypothesis[example[first]]
+    has_reference = ~has_hypothesis | (np.diff(first, append=len(is_first)) > 1)
+    documents = np.bincount(ngrams.gram[first], has_reference)
+    weight = np.log(len(corpus.hypothesis)) - np.log(np.maximum(documents, 1))
+    value = ngrams.count * weight[ngrams.gram]
+    of_hypothesis = np.where(has_hypothesis, value[first], 0.0)[np.cumsum(is_first) - 1]
+    sentences = len(corpus.lengths)
+    shared = np.bincount(ngrams.sentence, np.minimum(of_hypothesis, value) * value, sentences)
+    norm = np.sqrt(np.bincount(ngrams.sentence, value**2, sentences))
+    norms = norm * norm[corpus.hypothesis[corpus.example]]
+    cosine: Real = np.divide(shared, norms, out=np.zeros(sentences), where=norms > 0)
+    return cosine
+
+
+def _changes(values: Whole) -> npt.NDArray[np.bool_]:
+    """Where a value differs from the one before it; the first one does."""
+    changes = np.ones(len(values), np.bool_)
+    np.not_equal(values[1:], values[:-1], out=changes[1:])
+    return changes
+
+
+def _sorted_places(key: Whole) -> Whole:
+    """The places of the keys in ascending order, equal ones as they stand."""
+    bits = len(key).bit_length()
+    if int(key.max(initial=0)) >> (62 - bits):
+        return np.argsort(key, kind="stable")
+    # Key and place in one number: sorting those takes a fifth of the time.
+    return np.sort(key << bits | np.arange(len(key))) & ((1 << bits) - 1)

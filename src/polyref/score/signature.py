@@ -1,0 +1,34 @@
+"""What a number was computed with, in the form of sacreBLEU's signatures.
+
+In:   the references and the settings of a score.
+Out:  one line, such as `nrefs:5|case:lc|tok:ptb|version:polyref-0.1.0`.
+Not:  BLEU's, which is sacreBLEU's own (corpus_bleu.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from polyref.score.settings import CaptionSettings
+
+
+def signature(
+    references: Sequence[Sequence[str]], settings: CaptionSettings, parts: Mapping[str, str] | None = None
+) -> str:
+    """How many references, case and tokens, what the metric itself can vary, and our version."""
+    from polyref import __version__
+
+    found = {
+        "nrefs": references_per_example(references),
+        "case": "lc" if settings.fold_case or settings.tokenizer == "ptb" else "mixed",
+        "tok": settings.tokenizer,
+        **(parts or {}),
+        "version": f"polyref-{__version__}",
+    }
+    return "|".join(f"{name}:{value}" for name, value in found.items())
+
+
+def references_per_example(references: Sequence[Sequence[str]]) -> str:
+    """Their number, or `var` where it varies."""
+    counts = {len(texts) for texts in references}
+    return str(counts.pop()) if len(counts) == 1 else "var"
