@@ -1,8 +1,10 @@
-"""What the tests share: the two engines, lattices of short texts, and how Hypothesis runs."""
+"""What the tests share: a cache of their own, the two engines, lattices of short texts, and how Hypothesis runs."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,6 +12,7 @@ from hypothesis import settings
 
 from polyref.align import UNIT, Links, MergeOrder, align
 from polyref.align.similarity import Matrix
+from polyref.compiled import cache_folder
 from polyref.lattice import CompiledEngine, Engine, Lattice, PlainEngine
 from polyref.lattice import engine as engine_module
 from polyref.lattice import search as search_module
@@ -28,6 +31,23 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "compiled" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.compiled)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def cache_of_our_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Tests keep their indexes apart from the user's. Compiled kernels stay where they are: compiling takes minutes."""
+    kernels = cache_folder().parent
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("NUMBA_CACHE_DIR", str(kernels))
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
+@pytest.fixture
+def indexes(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of indexes, empty, for this test alone."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+    return Path(os.environ["XDG_CACHE_HOME"], "polyref", "indexes")
 
 
 @pytest.fixture(scope="session")
