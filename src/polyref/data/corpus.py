@@ -11,11 +11,13 @@ import hashlib
 import io
 import json
 import mmap
+import os
 from array import array
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -30,6 +32,9 @@ from polyref.errors import InputError
 from polyref.example import Example, PseudoReference, Reference
 
 Array = npt.NDArray[Any]
+_LARGE = 1 << 28
+_GAP = 1 << 12  # bytes that are rather read than passed over
+_PIECE = 1 << 20  # bytes that are read together, about
 _TEXTS = ("ids", "sources", "references", "lattices")
 _NUMBERS = {
     "gold": "I",  # gold references of each example
@@ -45,10 +50,11 @@ _NUMBERS = {
 
 @dataclass(frozen=True)
 class Texts:
-    """Texts behind each other, and where each begins."""
+    """Texts behind each other, and where each begins; in memory, or in a file that is mapped."""
 
     content: bytes | mmap.mmap
     starts: Array
+    file: BinaryIO | None = None
 
     def __len__(self) -> int:
         return len(self.starts) - 1
@@ -56,16 +62,40 @@ class Texts:
     def __getitem__(self, number: int) -> bytes:
         return self.content[self.starts[number] : self.starts[number + 1]]
 
+    @property
+    def is_large(self) -> bool:
+        """Whether the file should not be mapped whole: its pages count as memory for as long as they are held."""
+        return self.file is not None and len(self.content) > _LARGE
+
     def many(self, numbers: Array) -> list[bytes]:
         """Some of them, in any order."""
+        if self.is_large:
+            return self._many_of_large(numbers)
         content = self.content
         begins, ends = self.starts[numbers].tolist(), self.starts[numbers + 1].tolist()
         return [content[begin:end] for begin, end in zip(begins, ends, strict=True)]
 
-    def forget(self) -> None:
-        """Let go of the pages that were read: a mapped file counts as memory for as long as they are held."""
-        if isinstance(self.content, mmap.mmap):
-            self.content.madvise(mmap.MADV_DONTNEED)
+    def _many_of_large(self, numbers: Array) -> list[bytes]:
+        """The same by reading, from one end of the file to the other; what lies near each other is read together."""
+        if not len(numbers):
+            return []
+        assert self.file is not None
+        order = np.argsort(numbers, kind="stable")
+        begins, ends = self.starts[numbers[order]].astype(np.int64), self.starts[numbers[order] + 1].astype(np.int64)
+        is_far = (begins[1:] > ends[:-1] + _GAP) | (begins[1:] // _PIECE != begins[:-1] // _PIECE)
+        firsts = np.concatenate([[0], np.flatnonzero(is_far) + 1])
+        counts = np.diff(np.append(firsts, len(numbers)))
+        bases = begins[firsts]
+        sizes = ends[firsts + counts - 1] - bases
+        begins, ends = begins - np.repeat(bases, counts), ends - np.repeat(bases, counts)
+        slices = zip(begins.tolist(), ends.tolist(), strict=True)
+        found: list[bytes] = []
+        for base, size, count in zip(bases.tolist(), sizes.tolist(), counts.tolist(), strict=True):
+            piece = os.pread(self.file.fileno(), size, base)
+            found += [piece[begin:end] for begin, end in islice(slices, count)]
+        places = np.empty(len(numbers), np.int64)
+        places[order] = np.arange(len(numbers))
+        return [found[place] for place in places.tolist()]
 
 
 @dataclass(frozen=True)
@@ -148,10 +178,10 @@ class Corpus:
             lattice,
         )
 
-    def forget(self) -> None:
-        """Let go of what was read from a mapped folder."""
-        for texts in self.texts.values():
-            texts.forget()
+    @property
+    def is_large(self) -> bool:
+        """Whether many texts should be asked for at a time."""
+        return any(texts.is_large for texts in self.texts.values())
 
 
 class _Filling:
@@ -283,18 +313,16 @@ def open_corpus(folder: Path, fingerprint: str | None = None) -> Corpus:
     about = about_corpus(folder)
     if about is None or fingerprint not in (None, about["fingerprint"]):
         raise InputError("the index has changed or gone", "start again", file=str(folder))
-    texts = {
-        name: Texts(_mapped(folder / f"{name}.bin"), np.load(folder / f"{name}.npy", mmap_mode="r")) for name in _TEXTS
-    }
+    texts = {name: _mapped(folder / f"{name}.bin", np.load(folder / f"{name}.npy", mmap_mode="r")) for name in _TEXTS}
     numbers = {name: _loaded(folder / f"{name}-numbers.npy") for name in _NUMBERS}
     return Corpus(texts, numbers, about["fingerprint"], about["broken"], about["tabbed"], folder)
 
 
-def _mapped(path: Path) -> bytes | mmap.mmap:
+def _mapped(path: Path, starts: Array) -> Texts:
     if not path.stat().st_size:
-        return b""  # nothing can be mapped
-    with path.open("rb") as file:
-        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        return Texts(b"", starts)  # nothing can be mapped
+    file = path.open("rb")
+    return Texts(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), starts, file)
 
 
 def _loaded(path: Path) -> Array:

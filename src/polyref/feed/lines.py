@@ -23,8 +23,8 @@ from polyref.schedule import Pairs
 LineFormat = Literal["tsv", "jsonl", "parallel", "prompt-completion"]
 Writer = Callable[[Stream, Pairs, int], list[bytes]]
 
-# Of a mapped corpus, so many pairs are read before their pages are let go.
-_AT_ONCE = 1 << 14
+_AT_ONCE = 1 << 14  # pairs
+_AT_ONCE_OF_LARGE = 1 << 18  # they are read from one end of a large file to the other
 _BREAKS = {"tsv": re.compile(rb"[\t\r\n]+"), "parallel": re.compile(rb"[\r\n]+")}
 
 
@@ -37,7 +37,16 @@ class Share:
         self.ranks = ranks
 
     def blocks(self, stream: Stream, epoch: int) -> Iterator[Pairs]:
-        return stream.schedule.blocks(epoch, start=self.start, rank=self.rank, ranks=self.ranks, size=_AT_ONCE)
+        """A few pairs first, so that whoever reads them has not to wait; then more at a time."""
+        size, start = _AT_ONCE, self.start
+        most = _AT_ONCE_OF_LARGE if stream.corpus.is_large else _AT_ONCE
+        while size < most:
+            block = next(stream.schedule.blocks(epoch, start=start, rank=self.rank, ranks=self.ranks, size=size), None)
+            if block is None:
+                return
+            yield block
+            start, size = start + len(block.numbers), 4 * size
+        yield from stream.schedule.blocks(epoch, start=start, rank=self.rank, ranks=self.ranks, size=most)
 
 
 def lines(stream: Stream, epoch: int, format: LineFormat, share: Share | None = None) -> Iterator[list[bytes]]:
@@ -49,7 +58,6 @@ def lines(stream: Stream, epoch: int, format: LineFormat, share: Share | None = 
     write = _WRITERS[format]
     for block in (share or Share()).blocks(stream, epoch):
         yield write(stream, block, epoch)
-        stream.corpus.forget()
 
 
 def first_broken(stream: Stream, format: LineFormat) -> int:

@@ -48,6 +48,12 @@ class Sizes:
         return int(self.starts[-1])
 
     @cached_property
+    def _same(self) -> int | None:
+        """How many references each example has, where all have as many."""
+        least, most = int(self.total.min()), int(self.total.max())
+        return least if least == most else None
+
+    @cached_property
     def starts(self) -> Counts:
         """The number of each example's first pair, and behind them the number of all pairs."""
         pairs = int(self.total.sum(dtype=np.uint64))
@@ -67,6 +73,8 @@ class Sizes:
 
     def example_of(self, pairs: Numbers) -> Numbers:
         """The examples that pairs belong to."""
+        if self._same is not None:
+            return pairs // self._same
         # A number of another kind would make searchsorted copy the starts.
         return np.searchsorted(self.starts, pairs.astype(self.starts.dtype), side="right") - 1
 
