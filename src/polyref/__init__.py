@@ -6,9 +6,10 @@ from polyref.encode import Encoder, Encoding, WordVectors, open_encoder
 from polyref.errors import InputError, MissingExtraError, OutputError, PolyrefError, SettingsError
 from polyref.example import Example, LatticeSummary, PseudoReference, Reference
 from polyref.expand import ExpandSettings, expand
+from polyref.feed import Pair, Stream, stream
 from polyref.feed.huggingface import expander
 from polyref.lattice import Lattice, SearchSettings, Sentence
-from polyref.score import sentence_bleu
+from polyref.score import evaluate, sentence_bleu
 from polyref.stats import statistics
 from polyref.text import TextSettings
 
@@ -28,16 +29,19 @@ __all__ = [
     "Losses",
     "MissingExtraError",
     "OutputError",
+    "Pair",
     "PolyrefError",
     "PseudoReference",
     "Reference",
     "SearchSettings",
     "Sentence",
     "SettingsError",
+    "Stream",
     "TextSettings",
     "WordVectors",
     "WriteReport",
     "WriteSettings",
+    "evaluate",
     "expand",
     "expander",
     "open_encoder",
@@ -46,5 +50,6 @@ __all__ = [
     "sample",
     "sentence_bleu",
     "statistics",
+    "stream",
     "write",
 ]
