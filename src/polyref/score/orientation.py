@@ -46,7 +46,7 @@ def _check_count(hypotheses: int, references: Sequence[int]) -> None:
         return
     if references and all(count == hypotheses for count in references):
         raise InputError(
-            f"the references are the other way round: {len(references):,} lists of {hypotheses:,}, "
+            f"the references seem to be the other way round: {len(references):,} lists of {hypotheses:,}, "
             f"for {hypotheses:,} hypotheses",
             f"give {hypotheses:,} lists, one a hypothesis; polyref.score.transposed(references) makes them",
         )

@@ -112,7 +112,7 @@ def _check_orientation(hypotheses: Hypotheses, references: References) -> None:
     else:
         given = f"{_counted(examples, 'record', 'records')} of {count:,} references"
         cure = f"give {count:,} records, each with the references of one example"
-    problem = f"the references are the other way round: {given}, for {count:,} hypotheses"
+    problem = f"the references seem to be the other way round: {given}, for {count:,} hypotheses"
     raise InputError(problem, cure, file=references.name)
 
 

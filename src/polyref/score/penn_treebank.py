@@ -88,7 +88,7 @@ def _tokens() -> regex.Pattern[str]:
             | (?i:'t(?=(?:is|was)\b)|y'(?=\p{{L}}))
           )
         | \p{{N}}+(?:[.,]\p{{N}}+)+(?:-{_RUN})*                          # 1,000.50
-        | \p{{N}}+(?::\p{{N}}+)+
+        | (?:(?<=:\p{{N}}\p{{N}})-)?\p{{N}}+(?::\p{{N}}+)+                # 10:30, and the end of 10:30-22:00
         | (?<!\p{{N}})\.\p{{N}}+
         | (?i:\p{{L}}+(?=n't(?!\p{{L}}))|n't(?!\p{{L}}))                # do n't
         | (?i:'(?:s|d|m|ll|re|ve))(?!{_LETTER_OR_DIGIT})               # it 's

@@ -1,0 +1,56 @@
+"""All scores at once: each metric with its own tokens, or all with the same."""
+
+from __future__ import annotations
+
+import pytest
+
+import polyref
+from polyref.errors import InputError, SettingsError
+from polyref.score import BleuSettings, CaptionSettings, cider, corpus_bleu, evaluate, rouge_l
+
+HYPOTHESES = ["A cat sits on the mat.", "Two dogs run along the beach."]
+REFERENCES = [["a cat is sitting on the mat", "The cat sits on a mat."], ["Two dogs run on the beach."]]
+
+
+def test_each_metric_has_its_own_tokens():
+    assert evaluate(HYPOTHESES, REFERENCES) == {
+        "bleu": corpus_bleu(HYPOTHESES, REFERENCES),
+        "cider": cider(HYPOTHESES, REFERENCES),
+        "rouge-l": rouge_l(HYPOTHESES, REFERENCES),
+    }
+    tokens = [
+        scored.signature.partition("tok:")[2].partition("|")[0] for scored in evaluate(HYPOTHESES, REFERENCES).values()
+    ]
+    assert tokens == ["13a", "ptb", "ptb"]
+
+
+def test_a_tokenizer_and_case_that_are_given_count_for_all():
+    captions = CaptionSettings("intl", fold_case=True)
+    assert evaluate(HYPOTHESES, REFERENCES, tokenizer="intl", fold_case=True) == {
+        "bleu": corpus_bleu(HYPOTHESES, REFERENCES, BleuSettings("intl", fold_case=True)),
+        "cider": cider(HYPOTHESES, REFERENCES, captions),
+        "rouge-l": rouge_l(HYPOTHESES, REFERENCES, captions),
+    }
+
+
+def test_metrics_come_in_the_order_of_their_names_and_once():
+    assert list(evaluate(HYPOTHESES, REFERENCES, metrics=["rouge-l", "CIDEr-D", "cider"])) == ["rouge-l", "cider"]
+    assert list(evaluate(HYPOTHESES, REFERENCES, metrics="bleu")) == ["bleu"]
+
+
+@pytest.mark.parametrize(
+    ("metrics", "says"), [(["blue"], 'unknown metric "blue"; choose from bleu, '), ([], "no metric")]
+)
+def test_unknown_metrics_are_refused(metrics, says):
+    with pytest.raises(SettingsError, match=says):
+        evaluate(HYPOTHESES, REFERENCES, metrics=metrics)
+
+
+def test_an_empty_hypothesis_is_refused_unless_it_is_allowed():
+    with pytest.raises(InputError, match="hypothesis 1 is empty; give a text, or allow_empty=True"):
+        evaluate(["a cat", " "], REFERENCES)
+    assert evaluate(["a cat", " "], REFERENCES, allow_empty=True)["rouge-l"].scores[1] == 0
+
+
+def test_evaluate_is_at_the_front():
+    assert polyref.evaluate is evaluate
