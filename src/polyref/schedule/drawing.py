@@ -23,7 +23,7 @@ def draw(examples: Numbers, hashed: Hashes, sizes: Sizes, gold_share: float | No
         low, high = np.where(is_gold, low, gold), np.where(is_gold, gold, high)
     if sizes.weights is None:
         return low + below(hashed, high - low)
-    starts = sizes.starts[examples].astype(np.int64)
+    starts = sizes.start_of(examples)
     heaps = sizes.heaps
     bottom, top = heaps[starts + low], heaps[starts + high]
     found = np.searchsorted(heaps, bottom + fractions(hashed) * (top - bottom), side="right") - 1

@@ -94,7 +94,7 @@ class Schedule:
     def _pair(self, numbers: Numbers) -> tuple[Numbers, Numbers]:
         """The pairs with these numbers where all stand in a row, example after example, as in the file."""
         examples = self.sizes.example_of(numbers)
-        return examples, numbers - self.sizes.starts[examples].astype(np.int64)
+        return examples, numbers - self.sizes.start_of(examples)
 
     def _pair_of_shuffled(self, numbers: Numbers, epoch: int) -> tuple[Numbers, Numbers]:
         """The same where the examples come in another order: counted on from the landmark before each."""

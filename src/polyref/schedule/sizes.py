@@ -34,7 +34,7 @@ class Sizes:
             raise SettingsError("the counts are not one number an example; give two lists of the same length")
         if not self.gold.size:
             raise SettingsError("there are no examples; give at least one")
-        if int(self.gold.min()) < 1 or np.any(self.total < self.gold):
+        if int(self.gold.min()) < 1 or (self.total is not self.gold and np.any(self.total < self.gold)):
             raise SettingsError("an example has no gold reference; give each at least one")
         if weights is not None and weights.shape != (self.pairs,):
             raise SettingsError(f"there are {weights.size:,} weights for {self.pairs:,} pairs; give one for each")
@@ -43,9 +43,9 @@ class Sizes:
     def examples(self) -> int:
         return len(self.gold)
 
-    @property
+    @cached_property
     def pairs(self) -> int:
-        return int(self.starts[-1])
+        return int(self.total.sum(dtype=np.uint64))
 
     @cached_property
     def _same(self) -> int | None:
@@ -56,8 +56,7 @@ class Sizes:
     @cached_property
     def starts(self) -> Counts:
         """The number of each example's first pair, and behind them the number of all pairs."""
-        pairs = int(self.total.sum(dtype=np.uint64))
-        starts: Counts = np.zeros(self.examples + 1, np.uint32 if pairs < 2**32 else np.uint64)
+        starts: Counts = np.zeros(self.examples + 1, np.uint32 if self.pairs < 2**32 else np.uint64)
         np.cumsum(self.total, out=starts[1:])
         return starts
 
@@ -77,6 +76,10 @@ class Sizes:
             return pairs // self._same
         # A number of another kind would make searchsorted copy the starts.
         return np.searchsorted(self.starts, pairs.astype(self.starts.dtype), side="right") - 1
+
+    def start_of(self, examples: Numbers) -> Numbers:
+        """The number of the first pair of each of these examples."""
+        return examples * self._same if self._same is not None else self.starts[examples].astype(np.int64)
 
 
 def _smallest(counts: npt.NDArray[np.generic]) -> Counts:
