@@ -296,9 +296,9 @@ class AutoEngine:
         limit = _CELLS_BEFORE_LOADING if compiled.is_cached() else _CELLS_BEFORE_COMPILING
         return "_compiled" in self.__dict__ or self.cells + cells > limit
 
-    def choose(self, references: Sequence[Sequence[int]]) -> Engine:
-        """The engine for an example with these references."""
-        cells = alignment_cells(list(map(len, references)))
+    def choose(self, references: Sequence[Sequence[int]], share: float = 1.0) -> Engine:
+        """The engine for an example with these references, of which this share of the usual work is to be done."""
+        cells = int(share * alignment_cells(list(map(len, references))))
         engine: Engine = self._compiled if self.wants_kernels(cells) else self._plain
         self.cells += cells
         return engine

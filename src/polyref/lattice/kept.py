@@ -39,10 +39,12 @@ def restore(
     penalty: float | None = None,
     engine: Engine | AutoEngine,
     line: int | None = None,
+    share: float = 1.0,
 ) -> Lattice:
     """The lattice of these references from which `kept` was taken; an InputError where it cannot be theirs.
 
     It counts, lists, samples and searches as that one did. What the references were aligned by is not known any more.
+    `share` is that of `AutoEngine.choose`.
     """
     text = TextSettings(cast(Tokenizer, kept.tokenizer), kept.fold_case)
     tokens = [tokenize(reference, text) for reference in references]
@@ -63,7 +65,7 @@ def restore(
     # Every state stands behind a word, so their numbers have no gaps; and they cannot be more than the words.
     if len(set(after)) != max(after):
         raise _refused("the states leave out numbers", line)
-    chosen = engine.choose(numbering.references) if isinstance(engine, AutoEngine) else engine
+    chosen = engine.choose(numbering.references, share) if isinstance(engine, AutoEngine) else engine
     compressed = chosen.restore(numbering.references, after)
     return Lattice(tokens, numbering, compressed, chosen, text=text, penalty=penalty)
 

@@ -187,9 +187,15 @@ class Lattice:
         return [self._sentence(self._draw(generator)) for _ in range(size)]
 
     def _draw(self, generator: random.Random) -> list[int]:
-        """One walk: a number below the count, and at each state the arc behind which that many sentences lie."""
+        return self.path_of(generator.randrange(self._suffix_counts[0]))
+
+    def path_of(self, number: int) -> list[int]:
+        """The automaton's arcs that spell the sentence of a number below `count`.
+
+        One walk: at each state, the arc behind which the sentence of that number lies.
+        """
         automaton, counts = self.automaton, self._suffix_counts
-        left = generator.randrange(counts[0])
+        left = number
         state = 0
         path: list[int] = []
         while True:

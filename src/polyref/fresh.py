@@ -1,0 +1,217 @@
+"""Fresh paths: other pseudo-references in every epoch, from the lattices that expand has kept.
+
+In:   examples with kept lattices, how many references each is to get, an epoch and a seed.
+Out:  for each example, the pseudo-references of that epoch.
+Not:  keeping lattices (expand.py), drawing one sentence (lattice/sampling.py), the order of training (schedule/).
+
+What an example gets depends on its id, its lattice, the epoch and the seed, and on nothing else: no state is kept from
+one epoch to the next, and any part of the examples can be drawn for.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from itertools import islice
+from typing import Literal, NamedTuple, TypeVar, get_args
+
+from polyref.encode import Choosy
+from polyref.errors import InputError, SettingsError
+from polyref.example import Example, PseudoReference
+from polyref.expand import CHUNK, Tools
+from polyref.fluency import LOOKED_AT, LanguageModel
+from polyref.lattice import AutoEngine, Engine, Lattice, SearchSettings, restore
+from polyref.lattice.ranking import Candidate
+from polyref.lattice.sampling import Draws
+from polyref.lattice.task import Found
+
+By = Literal["uniform", "rank"]
+Passing = TypeVar("Passing")
+
+MIN_BLEU = 80.0
+# Sentences that are looked at for each that is wanted, and at least; smaller lattices are looked at as a whole.
+TRIES, LEAST_TRIES = 64, 1000
+# So many of the best sentences are ranked, or drawn from where few pass. One number for all epochs: what a larger
+# search finds need not begin with what a smaller one found.
+RANKED = 1000
+# Where few pass, the best are searched with a small budget: it is no reason to wait for long.
+_NODES_FOR_POOL = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class FreshSettings:
+    """`per_example` is how many pseudo-references an example gets in an epoch, gold references not counted.
+
+    `by` "uniform" draws them from all sentences that pass, each as likely as any other. "rank" takes the next best by
+    BLEU: the first epoch the best ones, the second those behind them. To pass, a sentence must score at least
+    `min_bleu` (0 admits those that score 0, too), and must not be less fluent than the least fluent gold reference by
+    more than `fluency`; None does not ask for that.
+    """
+
+    per_example: int
+    by: By = "uniform"
+    min_bleu: float = MIN_BLEU
+    fluency: float | None = None
+
+    def __post_init__(self) -> None:
+        most = SearchSettings().tie_limit
+        if not 1 <= self.per_example <= most:
+            raise SettingsError(f"fresh is {self.per_example}; give a number from 1 to {most:,}")
+        if self.by not in get_args(By):
+            raise SettingsError(f'unknown fresh-by "{self.by}"; choose one of {", ".join(get_args(By))}')
+        if not 0 <= self.min_bleu <= 100:
+            raise SettingsError(f"min-bleu is {self.min_bleu}; give a number from 0 to 100")
+        if self.fluency is not None and not -100 <= self.fluency <= 100:
+            raise SettingsError(f"the fluency margin is {self.fluency}; give a number of about 0 to 1")
+
+
+def draw_fresh(
+    examples: Sequence[Example], settings: FreshSettings, *, epoch: int, seed: int, tools: Tools | None = None
+) -> list[tuple[PseudoReference, ...]]:
+    """For each example, its pseudo-references of an epoch (the first is 0): new sentences, none of them twice.
+
+    They are fewer than asked for where fewer pass. By "uniform", sentences are drawn until enough pass. In a lattice of
+    more than a thousand sentences, of which hardly one passes, the draws are given up; then the rest is drawn from the
+    thousand best by BLEU that pass. That is still uniform unless more than a thousand pass. By "rank", the ranking has
+    a thousand sentences, and begins again behind the last one that passes.
+    """
+    if epoch < 0:
+        raise SettingsError(f"the epoch is {epoch}; give 0 or more")
+    search = SearchSettings(seed, settings.min_bleu)
+    tools = tools or _default_tools()
+    found: list[tuple[PseudoReference, ...]] = []
+    for start in range(0, len(examples), CHUNK):
+        # One lattice at a time; but a language model wants to read many sentences at once.
+        sources = (
+            _source(example, settings, search, epoch, tools.engine) for example in examples[start : start + CHUNK]
+        )
+        if settings.fluency is None:
+            found += [_drawn(source, settings, epoch) for source in sources]
+        else:
+            passing = _fluent(list(sources), settings.fluency, tools.judge())
+            found += [tuple(_of_epoch(of_one, settings, epoch)) for of_one in passing]
+    return found
+
+
+@cache
+def _default_tools() -> Tools:
+    # The engine remembers how much it has done: the kernels are loaded once they are worth it.
+    return Tools()
+
+
+class _Source(NamedTuple):
+    """Where an example's sentences come from: those that reach the floor of BLEU, in the order of this epoch."""
+
+    lattice: Lattice
+    found: Iterator[Candidate]
+    wanted: int  # how many of them an epoch must know to tell which are its own
+
+
+def _source(
+    example: Example, settings: FreshSettings, search: SearchSettings, epoch: int, engine: Engine | AutoEngine
+) -> _Source:
+    if settings.by == "rank":
+        lattice = _lattice_of(example, engine, share=1.0)
+        size = max(RANKED, settings.per_example)
+        return _Source(lattice, iter(_best(lattice, size, search)), min((epoch + 1) * settings.per_example, size))
+    # Without alignment and search, little is left that the kernels do faster.
+    lattice = _lattice_of(example, engine, share=1 / 32)
+    generator = random.Random(_key(seed=search.seed, epoch=epoch, id=example.id))
+    most = LOOKED_AT * settings.per_example
+    return _Source(lattice, islice(_shuffled(lattice, generator, settings, search), most), settings.per_example)
+
+
+def _lattice_of(example: Example, engine: Engine | AutoEngine, *, share: float) -> Lattice:
+    kept = None if example.lattice is None else example.lattice.kept
+    if example.lattice is None or kept is None:
+        problem = f'the example "{example.id}" has no kept lattice'
+        raise InputError(problem, "run polyref expand --keep-lattice", line=example.line)
+    texts = [reference.text for reference in example.references]
+    try:
+        return restore(texts, kept, penalty=example.lattice.penalty, engine=engine, share=share)
+    except InputError as error:
+        problem = f'the example "{example.id}": {error.problem}'
+        raise InputError(problem, error.cure, line=example.line) from None
+
+
+def _key(*, seed: int, epoch: int, id: str) -> int:
+    """One number for an example in an epoch, the same on every machine."""
+    text = f"{seed} {epoch} {id}".encode("utf-8", "surrogatepass")
+    return int.from_bytes(hashlib.blake2b(text, digest_size=16).digest(), "little")
+
+
+def _shuffled(
+    lattice: Lattice, generator: random.Random, settings: FreshSettings, search: SearchSettings
+) -> Iterator[Candidate]:
+    """The sentences that reach the floor, in a random order."""
+    tries = max(LEAST_TRIES, TRIES * settings.per_example)
+    draws = Draws(lattice, generator, min_bleu=settings.min_bleu, tries=tries)
+    drawn: set[tuple[int, ...]] = set()
+    for candidate in draws:
+        drawn.add(candidate.words)
+        yield candidate
+    if draws.ended:
+        return
+    best = _best(lattice, RANKED, replace(search, node_budget=_NODES_FOR_POOL))
+    word = lattice.automaton.word
+    rest = [candidate for candidate in best if tuple([word[arc] for arc in candidate.arcs]) not in drawn]
+    generator.shuffle(rest)
+    yield from rest
+
+
+def _best(lattice: Lattice, size: int, search: SearchSettings) -> list[Candidate]:
+    found = lattice.search(size, search)
+    return [
+        Candidate(tuple(arcs), order, product, 0, ())
+        for arcs, order, product in zip(found.arcs, found.orders, found.products, strict=True)
+    ]
+
+
+def _drawn(source: _Source, settings: FreshSettings, epoch: int) -> tuple[PseudoReference, ...]:
+    passing = list(islice(source.found, source.wanted))
+    return tuple(_written(source.lattice, _as_found(_of_epoch(passing, settings, epoch))))
+
+
+def _as_found(candidates: Sequence[Candidate]) -> Found:
+    return Found.of(candidates, exact=True, nodes=0)
+
+
+def _written(lattice: Lattice, found: Found) -> list[PseudoReference]:
+    return list(map(PseudoReference, lattice.texts(found), lattice.bleus(found)))
+
+
+def _of_epoch(passing: list[Passing], settings: FreshSettings, epoch: int) -> list[Passing]:
+    """What an epoch takes of all that pass up to it."""
+    if settings.by == "uniform" or not passing:
+        return passing
+    first = epoch * settings.per_example
+    size = min(settings.per_example, len(passing))
+    # Behind the last one that passes, the ranking begins again.
+    return [passing[place % len(passing)] for place in range(first, first + size)]
+
+
+def _fluent(sources: Sequence[_Source], margin: float, model: LanguageModel) -> list[list[PseudoReference]]:
+    """Of each source, as many sentences as are wanted that are as fluent as the gold ones. All are judged together."""
+    floors = _fluency_floors([source.lattice for source in sources], margin, model)
+    passing: list[list[PseudoReference]] = [[] for _ in sources]
+    waiting = list(range(len(sources)))
+    while waiting:
+        found = {k: _as_found(list(islice(sources[k].found, sources[k].wanted - len(passing[k])))) for k in waiting}
+        values = iter(model.fluency([words for k in waiting for words in sources[k].lattice.words(found[k])]))
+        for k in waiting:
+            judged = [replace(one, fluency=next(values)) for one in _written(sources[k].lattice, found[k])]
+            passing[k] += [one for one in judged if one.fluency is not None and one.fluency >= floors[k]]
+        waiting = [k for k in waiting if found[k].lengths and len(passing[k]) < sources[k].wanted]
+    return passing
+
+
+def _fluency_floors(lattices: Sequence[Lattice], margin: float, model: LanguageModel) -> list[float]:
+    """How fluent a sentence of each lattice must be: as fluency.py has it."""
+    sentences = [tokens.words for lattice in lattices for tokens in lattice.tokens]
+    if isinstance(model, Choosy):
+        model.check(sentences)
+    gold = iter(model.fluency(sentences))
+    return [round(min(next(gold) for _ in lattice.tokens) - margin, 4) for lattice in lattices]
