@@ -44,8 +44,8 @@ def measure(data: Data, quick: bool) -> Table:
         rows.append([name, shown_time(taken), shown_time(peer), shown_ratio(ratio), *against(ratio, target)])
     remarks = [
         f"{len(hypotheses):,} examples of {data.captions_name} with {sum(map(len, references)):,} references; the "
-        "first reference of each is the hypothesis, the others its references. Both start from texts with spaces between "
-        "the tokens.",
+        "first reference of each is the hypothesis, the others its references. Both start from texts with spaces "
+        "between the tokens.",
         agreement,
         _tokens(data, len(hypotheses)),
     ]

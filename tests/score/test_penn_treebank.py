@@ -26,7 +26,7 @@ CASES = {
     "the city center., has": "the city center. has",
     "a river.A group at statefarm.com": "a river.a group at statefarm.com",
     "mirror/cabinet and/or 24/7, 3.5/5": "mirror/cabinet and/or 24/7 3.5 / 5",
-    "1.5-inch, 20-year-old, 10:30, 10:30am, .5, -5": "1.5-inch 20-year-old 10:30 10:30 am .5 -5",
+    "1.5-inch, 20-year-old, 10:30, 10:30am, .5, -5, 20--25": "1.5-inch 20-year-old 10:30 10:30 am .5 -5 20 25",
     "open 10:30-22:00 daily": "open 10:30 -22:00 daily",
     "what?? wow!!! ok?": "what ?? wow !!! ok",
     "Texas A&amp;M &lt; Red & White": "texas a&m < red & white",

@@ -82,7 +82,7 @@ def _tokens() -> regex.Pattern[str]:
             | \p{{L}}+(?:\.\p{{L}}+)+                                  # two sentences without a space are one word
             | \p{{L}}+(?:-\p{{L}}+)*\.(?=[,;:])                        # what goes on is no end
             | [A-Z]+(?:&[A-Z]+)+
-            | [-+](?=\p{{N}}){_RUN}(?:[.,:]\p{{N}}+)*                  # below zero
+            | (?<!-)[-+](?=\p{{N}}){_RUN}(?:[.,:]\p{{N}}+)*            # below zero
             | [\#@]\p{{L}}[\p{{L}}\p{{N}}_]*
             | (?i:'n'|'em|'till?|'cause|'\d0s|'\d\d(?=\s+\p{{L}}))(?!{_LETTER_OR_DIGIT})
             | (?i:'t(?=(?:is|was)\b)|y'(?=\p{{L}}))
