@@ -43,10 +43,10 @@ class TranslatorSettings:
 
 @dataclass(frozen=True, slots=True)
 class CaptionerSettings:
-    """`feature_size` numbers describe an image; a fully connected layer makes `image_size` of them for the decoder."""
+    """`feature_size` numbers describe an image. A fully connected layer makes `embedding_size` of them, and the decoder
+    reads those as if they were its first word."""
 
     feature_size: int = 2048
-    image_size: int = 512
     embedding_size: int = 512
     state_size: int = 512
     layers: int = 1
@@ -55,7 +55,7 @@ class CaptionerSettings:
     tied: bool = False
 
     def __post_init__(self) -> None:
-        _check_sizes(self, "feature_size", "image_size", "embedding_size", "state_size", "layers")
+        _check_sizes(self, "feature_size", "embedding_size", "state_size", "layers")
         _check_shares(self, "dropout", "label_smoothing")
         _check_tied(self.tied, self.embedding_size, self.state_size)
 
@@ -94,11 +94,6 @@ class BeamSettings:
                 raise SettingsError(f"the {name} is {value}; give a number above 0")
 
 
-# The paper's: length reward and a beam of 15 for translation; for captions it says neither, 5 is usual.
-TRANSLATING = BeamSettings(beam=15, scoring="rewarded")
-CAPTIONING = BeamSettings(beam=5, longest=40)
-
-
 def _check_sizes(settings: object, *names: str) -> None:
     for name in names:
         value = getattr(settings, name)
@@ -119,3 +114,8 @@ def _check_tied(tied: bool, embedding_size: int, state_size: int) -> None:
             f"tied embeddings have one size, but embedding-size is {embedding_size} and state-size {state_size}; "
             "give the same for both"
         )
+
+
+# The paper's: a beam of 15 and a length reward for translation, a beam of 5 for captions.
+TRANSLATING = BeamSettings(beam=15, scoring="rewarded")
+CAPTIONING = BeamSettings(beam=5, longest=40)

@@ -1,0 +1,116 @@
+"""The paper's translator: a bidirectional LSTM encoder, an LSTM decoder, attention between them (Section 4.1).
+
+In:   batches of token numbers; sources may be text or anything else that is a row of tokens.
+Out:  what the targets cost; for a search, the log-probabilities of the next word.
+Not:  the search (beam.py), the training loop (fit/), subwords (text/subwords.py).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from polyref.model.attention import Attention, Memory
+from polyref.model.batch import Targets, TranslationBatch, are_real
+from polyref.model.recurrence import LstmState, make_lstm, run, step
+from polyref.model.settings import TranslatorSettings
+from polyref.model.words import Words, embedding, read
+
+
+@dataclass(frozen=True, slots=True)
+class Translating:
+    """Where a search stands: the memory of each sentence, and the state of each of its hypotheses."""
+
+    memory: Memory
+    state: LstmState  # layers x (sentences * hypotheses) x states
+    attended: Tensor  # (sentences * hypotheses) x states: what was attended to last, for input feeding
+
+
+class Translator(nn.Module):
+    """Reads `source_words` different tokens and says `target_words`."""
+
+    def __init__(self, settings: TranslatorSettings, *, source_words: int, target_words: int):
+        super().__init__()
+        self.settings = settings
+        size, states, layers, dropout = (
+            settings.embedding_size,
+            settings.state_size,
+            settings.layers,
+            settings.dropout,
+        )
+        self.source = embedding(source_words, size)
+        self.encoder = make_lstm(size, states // 2, layers, dropout, bidirectional=True)
+        self.words = Words(target_words, size, states, tied=settings.tied)
+        self.decoder = make_lstm(size + states * settings.input_feeding, states, layers, dropout)
+        self.attention = Attention(states)
+        self.drop = nn.Dropout(dropout)
+
+    # -- training -----------------------------------------------------------------------------------------------
+
+    def loss(self, batch: TranslationBatch) -> tuple[Tensor, int]:
+        """The summed negative log-likelihood of the targets, and how many tokens they have, their ends among them."""
+        targets = batch.targets
+        if targets is None:
+            raise ValueError("a batch without targets has no loss")
+        memory, state = self.encode(batch)
+        real = are_real(targets.lengths, targets.inputs.shape[1])
+        attended = self._step_by_step if self.settings.input_feeding else self._at_once
+        states = self.drop(attended(targets, real, memory, state))  # target tokens x states
+        smoothing = self.settings.label_smoothing if self.training else 0.0
+        return self.words.cost(states, targets.outputs[real], smoothing), targets.tokens
+
+    def encode(self, batch: TranslationBatch) -> tuple[Memory, LstmState]:
+        """What the decoder can look at, and the state that it starts from."""
+        vectors = self.drop(read(self.source, batch.source, "source"))  # sentences x source x embedding
+        states, last = run(self.encoder, vectors, batch.source_lengths)
+        return self.attention.memory(states, batch.source_lengths), LstmState(_joined(last.hidden), _joined(last.cells))
+
+    def _at_once(self, targets: Targets, real: Tensor, memory: Memory, state: LstmState) -> Tensor:
+        """All steps of the decoder, then all of attention: target tokens x states."""
+        vectors = self.drop(self.words.read(targets.inputs))  # sentences x steps x embedding
+        states, _ = run(self.decoder, vectors, targets.lengths, state)
+        return self.attention.attended(self.attention.look(states, memory)[real])
+
+    def _step_by_step(self, targets: Targets, real: Tensor, memory: Memory, state: LstmState) -> Tensor:
+        """Each step of the decoder reads what the one before attended to: target tokens x states."""
+        vectors = self.drop(self.words.read(targets.inputs))  # sentences x steps x embedding
+        attended = vectors.new_zeros(len(vectors), self.settings.state_size)
+        found = []
+        for number in range(vectors.shape[1]):
+            state = step(self.decoder, torch.cat([vectors[:, number], attended], 1), state)
+            looked = self.attention.look(state.hidden[-1][:, None], memory)  # sentences x 1 x 2 states
+            attended = self.attention.attended(looked)[:, 0]
+            found.append(attended)
+        return torch.stack(found, 1)[real]
+
+    # -- search -------------------------------------------------------------------------------------------------
+
+    def start(self, batch: TranslationBatch) -> Translating:
+        memory, state = self.encode(batch)
+        return Translating(memory, state, memory.values.new_zeros(len(batch), self.settings.state_size))
+
+    def step(self, state: Translating, last: Tensor) -> tuple[Tensor, Translating]:
+        sentences, hypotheses = last.shape
+        vectors = self.words.read(last.flatten())  # (sentences * hypotheses) x embedding
+        if self.settings.input_feeding:
+            vectors = torch.cat([vectors, state.attended], 1)
+        after = step(self.decoder, vectors, state.state)
+        queries = after.hidden[-1].view(sentences, hypotheses, -1)
+        attended = self.attention.attended(self.attention.look(queries, state.memory))
+        log_probs = self.words.predict(attended).log_softmax(2)  # sentences x hypotheses x words
+        return log_probs, Translating(state.memory, after, attended.flatten(0, 1))
+
+    def reorder(self, state: Translating, sentences: Tensor | None, rows: Tensor) -> Translating:
+        memory = state.memory if sentences is None else state.memory.select(sentences)
+        return Translating(memory, state.state.select(rows), state.attended.index_select(0, rows))
+
+    def sizes(self, batch: TranslationBatch) -> Tensor:
+        return batch.source_lengths
+
+
+def _joined(last: Tensor) -> Tensor:
+    """The two directions of each layer side by side: (layers * 2) x rows x half -> layers x rows x states."""
+    _, rows, half = last.shape
+    return last.view(-1, 2, rows, half).transpose(1, 2).reshape(-1, rows, 2 * half)

@@ -1,0 +1,55 @@
+"""The words of a decoder: reading them, predicting them, and what a prediction costs.
+
+In:   token numbers; states of a decoder.
+Out:  vectors; log-probabilities; the summed negative log-likelihood.
+Not:  where the states come from (translator.py, captioner.py).
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from polyref.errors import InputError
+
+
+class Words(nn.Module):
+    """A table of vectors to read words by, and one to predict them by: another one, or the same where they are tied."""
+
+    def __init__(self, words: int, size: int, states: int, *, tied: bool):
+        super().__init__()
+        self.vectors = embedding(words, size)
+        # A shared table has one name, so that weights are saved and loaded once.
+        self.output = None if tied else nn.Parameter(torch.empty(words, states).uniform_(-0.1, 0.1))
+        self.bias = nn.Parameter(torch.zeros(words))
+
+    def read(self, tokens: Tensor) -> Tensor:
+        """tokens: any shape -> that shape x size."""
+        return read(self.vectors, tokens, "target")
+
+    def predict(self, states: Tensor) -> Tensor:
+        """states: any x states -> any x words, not normalised."""
+        return functional.linear(states, self.vectors.weight if self.output is None else self.output, self.bias)
+
+    def cost(self, states: Tensor, tokens: Tensor, smoothing: float) -> Tensor:
+        """states: tokens x states; tokens: those that should follow. The summed negative log-likelihood."""
+        return functional.cross_entropy(self.predict(states), tokens, reduction="sum", label_smoothing=smoothing)
+
+
+def embedding(words: int, size: int) -> nn.Embedding:
+    found = nn.Embedding(words, size)
+    nn.init.uniform_(found.weight, -0.1, 0.1)
+    return found
+
+
+def read(table: nn.Embedding, tokens: Tensor, what: str) -> Tensor:
+    """The vectors of some tokens; a number that the table lacks is said by its name."""
+    largest = int(tokens.max())
+    if largest >= table.num_embeddings:
+        raise InputError(
+            f"{what} token {largest} is not among the model's {table.num_embeddings:,}",
+            "give the vocabulary that the model was made for",
+        )
+    found: Tensor = table(tokens)
+    return found
