@@ -16,7 +16,16 @@ torch = pytest.importorskip("torch")
 from small_runs import BATCHES, SETTINGS, Line, train, weights_of  # noqa: E402
 
 from polyref.errors import InputError, OutputError, SettingsError  # noqa: E402
-from polyref.fit.checkpoint import BEST, Counters, has_checkpoint, load_checkpoint, save_checkpoint  # noqa: E402
+from polyref.fit.averaging import Average  # noqa: E402
+from polyref.fit.checkpoint import (  # noqa: E402
+    BEST,
+    Counters,
+    State,
+    has_checkpoint,
+    load_checkpoint,
+    save_checkpoint,
+    where_it_stands,
+)
 from polyref.fit.loop import Step  # noqa: E402
 
 
@@ -41,6 +50,11 @@ def stopped(folder: Path, updates: int, **choices: object) -> Path:
 
 def content_of(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def new_state(average: float | None = None) -> State:
+    model = Line()
+    return State(model, torch.optim.AdamW(model.parameters()), Average(model, average))
 
 
 def checkpoint_in(folder: Path) -> Path:
@@ -104,7 +118,8 @@ def test_only_the_newest_checkpoint_is_kept(tmp_path: Path):
 def test_there_is_no_checkpoint_before_the_first(tmp_path: Path):
     stopped(tmp_path, 2)
     assert not has_checkpoint(tmp_path)
-    assert load_checkpoint(tmp_path, Line(), torch.optim.SGD(Line().parameters(), lr=1), "run") is None
+    assert load_checkpoint(tmp_path, new_state(), "run") is None
+    assert where_it_stands(tmp_path) is None
 
 
 def test_another_run_in_the_folder_is_refused_and_nothing_is_lost(tmp_path: Path):
@@ -170,10 +185,10 @@ def test_best_weights_that_are_lost_are_not_replaced_by_the_last_ones(tmp_path: 
 
 
 def test_counters_come_back_as_they_were(tmp_path: Path):
-    model, counters = Line(), Counters(3, 5, 77, 0.1 / 3, 2.0 / 3, 1, 2, 1e-17 + 1, 9, [1.5, 0.1])
-    optimiser = torch.optim.AdamW(model.parameters())
-    save_checkpoint(tmp_path, model, optimiser, counters, "run")
-    assert load_checkpoint(tmp_path, model, optimiser, "run") == counters
+    counters = Counters(3, 5, 77, 0.1 / 3, 2.0 / 3, 1, 70, 2, 0.7, 4, 76, 1e-17 + 1, 9, [1.5, 0.1])
+    save_checkpoint(tmp_path, new_state(), counters, "run")
+    assert load_checkpoint(tmp_path, new_state(), "run") == counters
+    assert where_it_stands(tmp_path) == counters
 
 
 def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path):

@@ -1,6 +1,6 @@
 """Where a run stands, on disk: written whole or not at all, so that a run killed at any moment can go on.
 
-In:   a model, its optimiser, and the counters of the loop.
+In:   a model, its optimiser, the average of its weights, and the counters of the loop.
 Out:  a folder `checkpoints/` with one folder a checkpoint (the newest only), and the best weights beside it.
 Not:  when to write one (loop.py).
 
@@ -13,7 +13,7 @@ import json
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,9 +23,11 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
 from polyref.errors import InputError, OutputError, SettingsError
+from polyref.fit.averaging import Average
 
 BEST = "best.safetensors"
 _COUNTERS = "counters.json"
+_AVERAGE = "average.safetensors"
 
 
 @dataclass(slots=True)
@@ -38,69 +40,99 @@ class Counters:
     learning_rate: float = 0.0
     best: float | None = None
     best_epoch: int = -1
-    without_gain: int = 0  # epochs that brought no new best, in all
+    best_updates: int = -1
+    without_gain: int = 0  # validations that brought no gain, in all
+    best_mean: float | None = None  # of recent validations
+    stale: int = 0  # validations since that mean was at its best
+    validated: int = -1  # the update after which the last validation was
     loss: float = 0.0  # of this epoch so far, summed over its items
     items: int = 0
-    history: list[float] = field(default_factory=list)  # the validation of each epoch
+    history: list[float] = field(default_factory=list)  # all validations
 
 
-def save_checkpoint(
-    folder: Path, model: torch.nn.Module, optimiser: torch.optim.Optimizer, counters: Counters, run: str
-) -> None:
-    """Write a checkpoint beside the last one, then drop the last one."""
+@dataclass(frozen=True, slots=True)
+class State:
+    """All that an update changes, besides the counters."""
+
+    model: torch.nn.Module
+    optimiser: torch.optim.Optimizer
+    average: Average
+
+
+def save_checkpoint(folder: Path, state: State, counters: Counters, run: str) -> None:
+    """Write a checkpoint beside the last one, then drop the last one. If it cannot be written, the last one stays."""
     checkpoints = folder / "checkpoints"
-    with _writing(checkpoints):
-        _save_checkpoint(checkpoints, model, optimiser, counters, run)
-
-
-def _save_checkpoint(
-    checkpoints: Path, model: torch.nn.Module, optimiser: torch.optim.Optimizer, counters: Counters, run: str
-) -> None:
     name = f"{counters.updates:09d}-{counters.epoch:04d}-{counters.batch:07d}"
     new = checkpoints / f"{name}.partial"
-    shutil.rmtree(new, ignore_errors=True)
-    new.mkdir(parents=True)
-    save_file(_weights(model), new / "model.safetensors")
-    save_file(_optimiser_tensors(optimiser), new / "optimiser.safetensors")
-    (new / _COUNTERS).write_text(json.dumps({"run": run, **asdict(counters)}, indent=1) + "\n", encoding="utf-8")
-    for file in new.iterdir():
-        _flush(file)
-    shutil.rmtree(checkpoints / name, ignore_errors=True)
-    new.rename(checkpoints / name)
-    _flush(checkpoints)
+    with _writing(checkpoints, new):
+        shutil.rmtree(new, ignore_errors=True)
+        new.mkdir(parents=True)
+        save_file(_weights(state.model), new / "model.safetensors")
+        save_file(_optimiser_tensors(state.optimiser), new / "optimiser.safetensors")
+        if state.average.weights:
+            save_file(state.average.weights, new / _AVERAGE)
+        (new / _COUNTERS).write_text(json.dumps({"run": run, **asdict(counters)}, indent=1) + "\n", encoding="utf-8")
+        for file in new.iterdir():
+            _flush(file)
+        shutil.rmtree(checkpoints / name, ignore_errors=True)
+        new.rename(checkpoints / name)
+        _flush(checkpoints)
     for old in checkpoints.iterdir():
         if old.name != name:
             shutil.rmtree(old, ignore_errors=True)
 
 
-def load_checkpoint(
-    folder: Path, model: torch.nn.Module, optimiser: torch.optim.Optimizer, run: str
-) -> Counters | None:
+def load_checkpoint(folder: Path, state: State, run: str) -> Counters | None:
     """Put a run back to where its last whole checkpoint was written; None where there is none."""
     found = _whole_checkpoints(folder)
     if not found:
         return None
     last = found[-1]
-    try:
-        content: dict[str, Any] = json.loads((last / _COUNTERS).read_text(encoding="utf-8"))
+    with _reading(last):
+        content = _content(last)
         if content.pop("run") != run:
             raise SettingsError(
                 f"{folder} holds a run with other settings or other data; give those again, or another folder"
             )
         counters = Counters(**content)
-        model.load_state_dict(load_file(last / "model.safetensors"))
-        _load_optimiser(optimiser, load_file(last / "optimiser.safetensors"))
+        state.model.load_state_dict(load_file(last / "model.safetensors"))
+        _load_optimiser(state.optimiser, load_file(last / "optimiser.safetensors"))
+        if state.average.weights:
+            for name, weight in load_file(last / _AVERAGE).items():
+                state.average.weights[name].copy_(weight)
+    return counters
+
+
+def where_it_stands(folder: Path) -> Counters | None:
+    """The counters of the last whole checkpoint, nothing else."""
+    found = _whole_checkpoints(folder)
+    if not found:
+        return None
+    with _reading(found[-1]):
+        content = _content(found[-1])
+        del content["run"]
+        return Counters(**content)
+
+
+def _content(checkpoint: Path) -> dict[str, Any]:
+    content: dict[str, Any] = json.loads((checkpoint / _COUNTERS).read_text(encoding="utf-8"))
+    return content
+
+
+@contextmanager
+def _reading(checkpoint: Path) -> Iterator[None]:
+    try:
+        yield
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RuntimeError, SafetensorError) as error:
         raise InputError(
-            f"the checkpoint cannot be read ({error})", "delete the folder and start again", file=str(last)
+            f"the checkpoint cannot be read ({error})", "delete the folder and start again", file=str(checkpoint)
         ) from None
-    return counters
 
 
 def save_best(folder: Path, model: torch.nn.Module) -> None:
     """Keep the weights as the best so far."""
     new = folder / f"{BEST}.partial"
-    with _writing(folder / BEST):
+    with _writing(folder / BEST, new):
         save_file(_weights(model), new)
         _flush(new)
         new.replace(folder / BEST)
@@ -150,11 +182,14 @@ def _load_optimiser(optimiser: torch.optim.Optimizer, tensors: dict[str, torch.T
 
 
 @contextmanager
-def _writing(path: Path) -> Iterator[None]:
-    """What cannot be written says where: a full disk must not look like another fault."""
+def _writing(path: Path, partial: Path) -> Iterator[None]:
+    """What cannot be written says where: a full disk must not look like another fault. Its half goes."""
     try:
         yield
     except (OSError, SafetensorError) as error:
+        shutil.rmtree(partial, ignore_errors=True)
+        with suppress(OSError):
+            partial.unlink(missing_ok=True)
         raise OutputError(f"{path}: cannot be written ({getattr(error, 'strerror', None) or error})") from None
 
 

@@ -14,11 +14,13 @@ from polyref.errors import SettingsError
 
 Optimiser = Literal["sgd", "adamw"]
 Goal = Literal["lowest", "highest"]
+Precision = Literal["float32", "bfloat16"]
 
 
 @dataclass(frozen=True, slots=True)
 class Decay:
-    """The learning rate is multiplied by `factor` after an epoch that is not better than the best by the share `gain`.
+    """The learning rate is multiplied by `factor` after a validation that is not better than the best by the share
+    `gain`.
 
     Training ends early when that has happened `stop_after` times.
     """
@@ -39,7 +41,13 @@ class Decay:
 @dataclass(frozen=True, slots=True)
 class FitSettings:
     """`clip` bounds the norm of all gradients together. A checkpoint is written after every `save_every` updates, and
-    after each epoch."""
+    after each epoch.
+
+    `average` keeps an exponential average of the weights, which is what is validated and kept as the best; None uses
+    the weights themselves. Validation comes every `validate_every` updates; None: after each epoch. Training ends
+    early when the mean of the `recent` last validations has not been better than its own best for `patience`
+    validations; None does not look at it.
+    """
 
     epochs: int = 20
     optimiser: Optimiser = "adamw"
@@ -50,12 +58,17 @@ class FitSettings:
     goal: Goal = "lowest"
     save_every: int = 1000
     seed: int = 0
+    average: float | None = None
+    validate_every: int | None = None
+    recent: int = 3
+    patience: int | None = None
+    precision: Precision = "float32"
 
     def __post_init__(self) -> None:
-        if self.epochs < 1:
-            raise SettingsError(f"epochs is {self.epochs}; give 1 or more")
-        if self.save_every < 1:
-            raise SettingsError(f"save-every is {self.save_every}; give 1 or more")
+        for name in ("epochs", "save_every", "validate_every", "recent", "patience"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise SettingsError(f"{name.replace('_', '-')} is {value}; give 1 or more")
         if not 0 < self.learning_rate <= 100:
             raise SettingsError(f"the learning rate is {self.learning_rate}; give a number above 0, at most 100")
         if not 0 <= self.weight_decay <= 1:
@@ -64,7 +77,13 @@ class FitSettings:
             raise SettingsError(f"the clip is {self.clip}; give a number above 0")
         if not 0 <= self.seed < 2**32:
             raise SettingsError(f"the seed is {self.seed}; give a number from 0 to {2**32 - 1}")
-        for what, value, choices in (("optimiser", self.optimiser, Optimiser), ("goal", self.goal, Goal)):
+        if self.average is not None and not 0 < self.average < 1:
+            raise SettingsError(f"the average is {self.average}; give a number above 0 and under 1, such as 0.999")
+        for what, value, choices in (
+            ("optimiser", self.optimiser, Optimiser),
+            ("goal", self.goal, Goal),
+            ("precision", self.precision, Precision),
+        ):
             if value not in get_args(choices):
                 raise SettingsError(f'unknown {what} "{value}"; choose one of {", ".join(get_args(choices))}')
 

@@ -1,0 +1,115 @@
+"""Several processes that train one model: how many there are, and what they tell each other.
+
+In:   the environment that torchrun makes (RANK, WORLD_SIZE, LOCAL_RANK), and which device is wanted.
+Out:  this process's place among them; sums, and numbers that all of them know.
+Not:  which batches a process takes (schedule/batches.py), the loop (loop.py).
+
+One process alone is the usual case: then nothing here does anything.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+import torch
+import torch.distributed as distributed
+from torch.nn.parallel import DistributedDataParallel
+
+from polyref.errors import SettingsError
+
+# Rank 0 validates while the others wait for it.
+_PATIENCE = timedelta(hours=6)
+
+
+@dataclass(frozen=True, slots=True)
+class Processes:
+    """This process is number `rank` of `ranks`, and computes on `device`."""
+
+    rank: int = 0
+    ranks: int = 1
+    device: torch.device = field(default_factory=lambda: torch.device("cpu"))
+
+    @property
+    def is_first(self) -> bool:
+        """Whether this is the one that validates, logs and saves."""
+        return self.rank == 0
+
+    def sums(self, *numbers: float) -> list[float]:
+        """Each number summed over all processes."""
+        if self.ranks == 1:
+            return list(numbers)
+        tensor = torch.tensor(numbers, dtype=torch.float64, device=self.device)
+        distributed.all_reduce(tensor)
+        return [float(number) for number in tensor]
+
+    def first_one_says(self, say: Callable[[], float]) -> float:
+        """What the first process finds out, known to all; the others wait."""
+        value = say() if self.is_first else 0.0
+        if self.ranks == 1:
+            return value
+        tensor = torch.tensor([value], dtype=torch.float64, device=self.device)
+        distributed.broadcast(tensor, 0)
+        return float(tensor)
+
+    def wait(self) -> None:
+        """Until all processes are here."""
+        if self.ranks > 1:
+            distributed.barrier()
+
+
+class Costing(torch.nn.Module):
+    """A model whose forward pass is the cost of a batch: what DistributedDataParallel wraps.
+
+    A process that has no batch left costs nothing, but takes part with every weight: the others wait for its gradients.
+    """
+
+    def __init__(self, model: torch.nn.Module, cost: Callable[[Any], tuple[torch.Tensor, int]]):
+        super().__init__()
+        self.model = model
+        self._cost = cost
+
+    def forward(self, batch: Any) -> tuple[torch.Tensor, int]:
+        if batch is None:
+            nothing = [weight.sum() * 0 for weight in self.model.parameters() if weight.requires_grad]
+            return torch.stack(nothing).sum(), 0
+        return self._cost(batch)
+
+
+def shared(costing: Costing, processes: Processes) -> torch.nn.Module:
+    """The same, with gradients that are the mean over all processes."""
+    if processes.ranks == 1:
+        return costing
+    devices = [processes.device] if processes.device.type == "cuda" else None
+    return DistributedDataParallel(costing, device_ids=devices)
+
+
+@contextmanager
+def join(device: str = "auto") -> Iterator[Processes]:
+    """Take a place among the processes that torchrun has started; alone without it."""
+    ranks, rank, local = (int(os.environ.get(name, 0)) for name in ("WORLD_SIZE", "RANK", "LOCAL_RANK"))
+    found = _device(device, local)
+    if ranks <= 1:
+        yield Processes(device=found)
+        return
+    if found.type == "cuda":
+        torch.cuda.set_device(found)
+    distributed.init_process_group("nccl" if found.type == "cuda" else "gloo", timeout=_PATIENCE)
+    try:
+        yield Processes(rank, ranks, found)
+    finally:
+        distributed.destroy_process_group()
+
+
+def _device(wanted: str, local: int) -> torch.device:
+    if wanted not in ("auto", "cpu", "cuda"):
+        raise SettingsError(f'unknown device "{wanted}"; choose one of auto, cpu, cuda')
+    if wanted == "cpu" or (wanted == "auto" and not torch.cuda.is_available()):
+        return torch.device("cpu")
+    if not torch.cuda.is_available():
+        raise SettingsError('the device is "cuda", but torch finds none; set it to auto or cpu')
+    return torch.device("cuda", local)
