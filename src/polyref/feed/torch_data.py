@@ -7,6 +7,7 @@ Not:  which pairs form a batch, ranks and going on in the middle of an epoch (sa
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from operator import index
 from typing import Any
@@ -110,14 +111,20 @@ def _check_together(pairs: Pairs, stream: Stream) -> None:
 
 def _texts(stream: Stream, pairs: Pairs, epoch: int) -> list[Pair]:
     """Pairs with their texts: what stream.pair gives for each, looked up together."""
-    corpus, texts = stream.corpus, stream.references(pairs, epoch)
-    is_gold = pairs.references < corpus.numbers["gold"][pairs.examples]
-    return [
-        Pair(corpus.id(example), corpus.source(example), text.decode(), gold, bleu)
-        for example, text, gold, bleu in zip(
-            pairs.examples.tolist(), texts, is_gold.tolist(), _bleus(stream, pairs, is_gold, epoch), strict=True
-        )
-    ]
+    numbers, ids = stream.corpus.numbers, stream.corpus.texts["ids"].many(pairs.examples)
+    is_text = numbers["is_text"][pairs.examples].tolist()
+    is_gold = pairs.references < numbers["gold"][pairs.examples]
+    columns = (
+        [id.decode() for id in ids],
+        [
+            source.decode() if text else json.loads(source)
+            for source, text in zip(stream.sources(pairs), is_text, strict=True)
+        ],
+        [reference.decode() for reference in stream.references(pairs, epoch)],
+        is_gold.tolist(),
+        _bleus(stream, pairs, is_gold, epoch),
+    )
+    return list(map(Pair, *columns))
 
 
 def _bleus(stream: Stream, pairs: Pairs, is_gold: npt.NDArray[np.bool_], epoch: int) -> list[float | None]:
