@@ -6,14 +6,14 @@ import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 import typer
 
 from polyref.cli import options as o
-from polyref.data import MAX_LINE_BYTES, Fields, Input, WriteSettings, open_output
+from polyref.data import MAX_LINE_BYTES, Fields, Input, WriteSettings, open_output, read
 from polyref.data.output import open_outputs
 from polyref.data.settings import LineBreaks
 from polyref.data.writing import check_not_input, write_unique
@@ -22,6 +22,7 @@ from polyref.schedule.settings import Order, ScheduleSettings, check_epoch, sche
 
 if TYPE_CHECKING:
     from polyref.data.indexing import Indexing
+    from polyref.example import Example
     from polyref.feed import Stream
     from polyref.feed.lines import LineFormat, Share
     from polyref.fresh import FreshSettings
@@ -131,7 +132,7 @@ def stream(
         if count:
             _count(pairs, batch_pairs, batch_tokens, wanted, as_json)
             return
-        target = _Target(output, format, _endings(languages), line_breaks, Share(start, rank, ranks), input)
+        target = _Target(output, format, _endings(languages), line_breaks, Share(start, rank, ranks), input, fields)
         target.write(pairs, wanted)
 
 
@@ -193,6 +194,7 @@ class _Target:
     line_breaks: LineBreaks
     share: Share
     input: Input
+    fields: Fields
 
     def write(self, stream: Stream, epochs: range) -> None:
         if self.share.start and len(epochs) > 1 and _EPOCH in self.output:
@@ -259,7 +261,17 @@ class _Target:
         for epoch in epochs:
             path = self.output.replace(_EPOCH, str(epoch))
             self._check_not_input(path)
-            write_unique(examples_of_epoch(stream, epoch), path, Fields(), settings)
+            write_unique(self._with_other_keys(examples_of_epoch(stream, epoch)), path, self.fields, settings)
+
+    def _with_other_keys(self, examples: Iterator[Example]) -> Iterator[Example]:
+        """The index knows sources and references; what else a loader needs, such as the split, is in the file."""
+        if not self.input.can_be_read_again:
+            yield from examples
+            return
+        input = self.input
+        whole = read(input.paths, self.fields, format=input.format, max_line_bytes=input.max_line_bytes)
+        for example, read_again in zip(examples, whole, strict=True):
+            yield replace(read_again, references=example.references, pseudo_references=(), lattice=None)
 
 
 def _endings(languages: str) -> tuple[str, str]:
