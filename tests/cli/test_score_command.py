@@ -140,6 +140,15 @@ def test_an_empty_hypothesis_may_be_allowed(run, folder):
     assert run("score", "hyp.txt", "ref.jsonl", "--allow-empty").code == 0
 
 
+def test_cider_of_one_example_is_said_to_be_zero(run, folder):
+    for name in ("hyp.txt", "ref0.txt"):
+        (folder / name).write_text("a cat\n")
+    done = run("score", "hyp.txt", "ref0.txt")
+    assert done.code == 0
+    assert done.err == "polyref: CIDEr of one example is 0 always; its weights come from the other examples\n"
+    assert run("score", "hyp.txt", "ref0.txt", "--metrics", "bleu,rouge-l").err == ""
+
+
 def test_a_limit_on_lines_counts_for_both_files(run, folder):
     for arguments in (["hyp.txt", "ref.jsonl"], ["hyp.txt", "ref0.txt"]):
         done = run("score", *arguments, "--max-line-bytes", 10)

@@ -91,6 +91,8 @@ def score(
     sys.stdout.write(_for_a_machine(found, counts) if as_json else _for_a_person(found, counts))
     if not as_json:
         o.say_losses(gold.name, "not read", losses)
+        if "cider" in found and len(counts) == 1:
+            sys.stderr.write("polyref: CIDEr of one example is 0 always; its weights come from the other examples\n")
 
 
 def _for_a_machine(found: dict[Metric, Scored], counts: list[int]) -> str:
