@@ -54,8 +54,10 @@ def read_references(
     if len(paths) > 1 and format is not None:
         raise SettingsError("several files of references are plain text; leave --from out, or give one data set")
     if len(paths) == 1 and (format is not None or not _is_plain_text(paths[0], fields)):
-        options = {"format": format, "require_source": False, "max_line_bytes": max_line_bytes, "losses": losses}
-        examples = list(read(paths[0], fields, **options))  # type: ignore[arg-type]
+        stream = read(
+            paths[0], fields, format=format, require_source=False, max_line_bytes=max_line_bytes, losses=losses
+        )
+        examples = list(stream)
         texts = [[reference.text for reference in example.references] for example in examples]
         return References(display_name(paths[0]), texts, [example.id for example in examples])
     return _plain_references(paths, max_line_bytes)
