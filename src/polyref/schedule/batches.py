@@ -17,6 +17,7 @@ from polyref.errors import SettingsError
 from polyref.schedule.mixing import Numbers, key_of
 from polyref.schedule.permutation import permute
 from polyref.schedule.schedules import Pairs, Schedule, check_share
+from polyref.schedule.settings import check_epoch
 
 Lengths = Callable[[Pairs], Numbers]
 
@@ -61,6 +62,9 @@ def batches(
     settings = settings or BatchSettings()
     check_batches(schedule, settings, lengths)
     check_share(rank, ranks)
+    check_epoch(epoch)
+    if start < 0:
+        raise SettingsError(f"the first batch is {start}; give 0 or more")
     if schedule.settings.schedule == "uniform":
         found = _grouped(schedule, epoch, settings, lengths)
     elif settings.bucket:

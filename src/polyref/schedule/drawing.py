@@ -24,7 +24,8 @@ def draw(examples: Numbers, hashed: Hashes, sizes: Sizes, gold_share: float | No
     if sizes.weights is None:
         return low + below(hashed, high - low)
     starts = sizes.start_of(examples)
-    heaps = sizes.heaps
+    # Beside a heavy pseudo-reference, gold ones may weigh next to nothing; among themselves they do not.
+    heaps = sizes.heaps if gold_share is None else sizes.heaps_apart
     bottom, top = heaps[starts + low], heaps[starts + high]
     found = np.searchsorted(heaps, bottom + fractions(hashed) * (top - bottom), side="right") - 1
     # Sums of weights are rounded: what falls over an edge by that stays inside.

@@ -59,6 +59,8 @@ class Schedule:
     def pairs(self, epoch: int, numbers: Numbers) -> Pairs:
         """The pairs with these numbers, each from 0 to len - 1, in any order."""
         check_epoch(epoch)
+        if numbers.size and not 0 <= numbers.min() <= numbers.max() < len(self):
+            raise IndexError(f"there is no pair {numbers.min()} or {numbers.max()}; an epoch has {len(self):,}")
         return Pairs(numbers, *getattr(self, f"_{self.settings.schedule}")(numbers, epoch))
 
     def _first(self, n: Numbers, epoch: int) -> tuple[Numbers, Numbers]:

@@ -57,7 +57,7 @@ class ScheduleSettings:
         if self.order == "shuffled" and self.schedule == "shuffle":
             raise SettingsError("shuffle draws the order of its pairs; leave the order of the examples out")
         if not -_MOST <= self.seed < _MOST:
-            raise SettingsError(f"the seed is {self.seed}; give a number of at most 64 bits")
+            raise SettingsError(f"the seed is {self.seed}; give a number from -2^63 to 2^63 - 1")
         if self.draw and self.schedule != "shuffle":
             raise SettingsError(f"{shown(self.schedule)} does not draw its pairs; draw belongs to shuffle")
         if self.gold_share is not None:
@@ -74,4 +74,4 @@ class ScheduleSettings:
 
 def check_epoch(epoch: int) -> None:
     if not 0 <= epoch < _MOST:
-        raise SettingsError(f"the epoch is {epoch}; give 0 or more")
+        raise SettingsError(f"the epoch is {epoch}; give {'0 or more' if epoch < 0 else 'less than 2^63'}")

@@ -34,10 +34,14 @@ class Sizes:
             raise SettingsError("the counts are not one number an example; give two lists of the same length")
         if not self.gold.size:
             raise SettingsError("there are no examples; give at least one")
-        if int(self.gold.min()) < 1 or (self.total is not self.gold and np.any(self.total < self.gold)):
+        if int(self.gold.min()) < 1:
             raise SettingsError("an example has no gold reference; give each at least one")
+        if self.total is not self.gold and np.any(self.total < self.gold):
+            raise SettingsError("an example has fewer references than gold ones; count those among all")
         if weights is not None and weights.shape != (self.pairs,):
             raise SettingsError(f"there are {weights.size:,} weights for {self.pairs:,} pairs; give one for each")
+        if weights is not None and not (weights.min() > 0 and weights.max() < np.inf):
+            raise SettingsError("a weight is not above 0, or has no end; give each a number above 0")
 
     @property
     def examples(self) -> int:
@@ -63,8 +67,17 @@ class Sizes:
     @cached_property
     def heaps(self) -> Weights:
         """The weights of all pairs before each pair, and behind them those of all; an example's make 1 together."""
+        return self._heaped(self.starts[:-1].astype(np.int64))
+
+    @cached_property
+    def heaps_apart(self) -> Weights:
+        """The same where an example's gold references make 1 together, and its pseudo-references 1 more."""
+        starts = self.starts[:-1].astype(np.int64)
+        return self._heaped(np.union1d(starts, (starts + self.gold)[self.total > self.gold]))
+
+    def _heaped(self, starts: Numbers) -> Weights:
         assert self.weights is not None
-        starts, counts = self.starts[:-1].astype(np.int64), self.total.astype(np.int64)
+        counts = np.diff(starts, append=self.pairs)
         # By the heaviest first, so that no sum is too large for a float.
         weights = self.weights / np.repeat(np.maximum.reduceat(self.weights, starts), counts)
         weights /= np.repeat(np.add.reduceat(weights, starts), counts)
@@ -84,6 +97,8 @@ class Sizes:
 
 def _smallest(counts: npt.NDArray[np.generic]) -> Counts:
     """The same numbers in as few bytes as hold them."""
+    if counts.size and counts.dtype.kind not in "iu":
+        raise SettingsError("a count of references is no whole number; give 1 or more")
     if counts.size and int(counts.min()) < 0:
         raise SettingsError("a count of references is below 0; give 1 or more")
     largest = int(counts.max()) if counts.size else 0
