@@ -1,0 +1,189 @@
+"""A trained model in a folder, and what it says.
+
+In:   a model with its vocabularies; a folder.
+Out:  the folder, with weights as safetensors and everything else as JSON; a TrainedModel that generates text.
+Not:  training (experiment/), searching (beam.py), checkpoints of a run (fit/checkpoint.py).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from polyref.errors import InputError, OutputError, SettingsError
+from polyref.model.batch import CaptionBatch, TranslationBatch
+from polyref.model.beam import search
+from polyref.model.captioner import Captioner
+from polyref.model.features import Features
+from polyref.model.settings import BeamSettings, CaptionerSettings, TranslatorSettings
+from polyref.model.translator import Translator
+from polyref.model.weights import load_weights, save_weights
+from polyref.text.subwords import Subwords
+
+Kind = Literal["translator", "captioner"]
+VERSION = 1
+ABOUT, WEIGHTS, SOURCE, TARGET = "model.json", "weights.safetensors", "source.json", "target.json"
+_CURE = "give a folder that polyref train has made"
+
+
+@dataclass(frozen=True, slots=True)
+class Generated:
+    """A text that a model has generated; `score` is what the search ranks by, `log_prob` the model's own."""
+
+    text: str
+    score: float
+    log_prob: float
+
+
+@dataclass(frozen=True)
+class TrainedModel:
+    """A model with its vocabularies. `source` is None for a captioner, whose sources are features of images.
+
+    `fold_case`: it was trained on lower-cased text, and reads and says nothing else. `beam` is how it searches unless
+    it is told otherwise.
+    """
+
+    model: Translator | Captioner
+    source: Subwords | None
+    target: Subwords
+    beam: BeamSettings
+    fold_case: bool = False
+
+    @property
+    def kind(self) -> Kind:
+        return "translator" if isinstance(self.model, Translator) else "captioner"
+
+    def generate(
+        self,
+        inputs: Sequence[str] | npt.NDArray[np.float32],
+        *,
+        features: Features | str | Path | None = None,
+        beam: BeamSettings | None = None,
+        best: int | None = None,
+        batch: int = 32,
+    ) -> list[list[Generated]]:
+        """The best texts for each input, best first.
+
+        Inputs are sources for a translator; for a captioner rows of features, or ids with `features` to look them up.
+        The size of a batch changes the speed and the memory that it takes, not the texts.
+        """
+        beam = beam or self.beam
+        if best is not None:
+            beam = replace(beam, best=best, beam=max(beam.beam, best))
+        if batch < 1:
+            raise SettingsError(f"a batch of {batch} holds nothing; give 1 or more")
+        rows = self.rows(inputs, features)
+        # Like lengths together: less is padded, and a batch ends with its longest.
+        order = sorted(range(len(rows)), key=lambda place: (len(rows[place]), place))
+        found: list[list[Generated]] = [[] for _ in rows]
+        for first in range(0, len(order), batch):
+            places = order[first : first + batch]
+            for place, texts in zip(places, self._search([rows[place] for place in places], beam), strict=True):
+                found[place] = texts
+        return found
+
+    def rows(
+        self, inputs: Sequence[str] | npt.NDArray[np.float32], features: Features | str | Path | None = None
+    ) -> Sequence[Any]:
+        """What the model reads: token numbers of sources, or features of images."""
+        if isinstance(self.model, Translator):
+            if features is not None:
+                raise SettingsError("a translator reads texts; leave the features out")
+            assert self.source is not None
+            return self.source.encode_all([text.lower() for text in inputs] if self.fold_case else list(inputs))
+        if isinstance(inputs, np.ndarray):
+            return list(inputs)
+        if features is None:
+            raise SettingsError("a captioner reads features of images; give the file that holds them")
+        if not isinstance(features, Features):
+            features = Features.open(features)
+        features.check(inputs, size=self.model.settings.feature_size)
+        return list(features.rows(inputs))
+
+    def _search(self, rows: Sequence[Any], beam: BeamSettings) -> list[list[Generated]]:
+        if isinstance(self.model, Translator):
+            found = search(self.model, TranslationBatch.of(rows), beam)
+        else:
+            found = search(self.model, CaptionBatch.of(np.stack(rows)), beam)
+        return [
+            [Generated(self.target.decode(one.tokens), one.score, one.log_prob) for one in of_one] for of_one in found
+        ]
+
+
+def new_model(
+    kind: Kind, settings: dict[str, Any], source: Subwords | None, target: Subwords
+) -> Translator | Captioner:
+    """A model with fresh weights, for vocabularies; the settings are those of model/settings.py."""
+    if kind == "translator":
+        assert source is not None
+        return Translator(TranslatorSettings(**settings), source_words=len(source), target_words=len(target))
+    return Captioner(CaptionerSettings(**settings), words=len(target))
+
+
+def save_model(trained: TrainedModel, folder: str | Path) -> None:
+    """Write a model into a folder; `load_model` reads it back. What it is about is written last."""
+    folder = Path(folder)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / ABOUT).unlink(missing_ok=True)
+        save_weights(trained.model, folder / WEIGHTS)
+        trained.target.save(folder / TARGET)
+        if trained.source is not None:
+            trained.source.save(folder / SOURCE)
+        about = {
+            "version": VERSION,
+            "kind": trained.kind,
+            "fold_case": trained.fold_case,
+            "settings": asdict(trained.model.settings),
+            "beam": asdict(trained.beam),
+        }
+        new = folder / f"{ABOUT}.partial"
+        new.write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
+        new.replace(folder / ABOUT)
+    except OSError as error:
+        raise OutputError(f"{folder}: cannot be written ({error.strerror or error}); give another place") from None
+
+
+def load_model(folder: str | Path) -> TrainedModel:
+    """The model of a folder that `polyref train` has made."""
+    folder = Path(folder)
+    about = _about(folder)
+    target = Subwords.load(folder / TARGET)
+    source = Subwords.load(folder / SOURCE) if about["kind"] == "translator" else None
+    try:
+        model = new_model(about["kind"], about["settings"], source, target)
+        beam = BeamSettings(**about["beam"])
+    except (TypeError, SettingsError) as error:
+        raise InputError(f"{ABOUT} does not describe a model ({error})", _CURE, file=str(folder)) from None
+    load_weights(model, folder / WEIGHTS)
+    model.eval()
+    return TrainedModel(model, source, target, beam, about["fold_case"])
+
+
+def _about(folder: Path) -> dict[str, Any]:
+    if not folder.is_dir():
+        raise InputError("there is no such folder", _CURE, file=str(folder))
+    try:
+        about = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
+        if about["version"] != VERSION:
+            raise InputError(
+                f"the model is of version {about['version']}, and this polyref reads {VERSION}",
+                "train it again, or use the polyref that made it",
+                file=str(folder),
+            )
+        if about["kind"] not in ("translator", "captioner") or not isinstance(about["fold_case"], bool):
+            raise ValueError("unknown kind")
+        if not isinstance(about["settings"], dict) or not isinstance(about["beam"], dict):
+            raise ValueError("no settings")
+    except FileNotFoundError:
+        raise InputError(f"there is no {ABOUT} in it", _CURE, file=str(folder)) from None
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{ABOUT} cannot be read ({error})", _CURE, file=str(folder)) from None
+    found: dict[str, Any] = about
+    return found
