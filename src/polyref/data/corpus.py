@@ -12,6 +12,7 @@ import io
 import json
 import mmap
 import os
+import weakref
 from array import array
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
@@ -322,7 +323,9 @@ def _mapped(path: Path, starts: Array) -> Texts:
     if not path.stat().st_size:
         return Texts(b"", starts)  # nothing can be mapped
     file = path.open("rb")
-    return Texts(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), starts, file)
+    texts = Texts(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), starts, file)
+    weakref.finalize(texts, file.close)  # it is open for as long as someone has the corpus
+    return texts
 
 
 def _loaded(path: Path) -> Array:
