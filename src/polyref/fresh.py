@@ -117,8 +117,8 @@ def _source(
         lattice = _lattice_of(example, engine, share=1.0)
         size = max(RANKED, settings.per_example)
         return _Source(lattice, iter(_best(lattice, size, search)), min((epoch + 1) * settings.per_example, size))
-    # Without alignment and search, little is left that the kernels do faster.
-    lattice = _lattice_of(example, engine, share=1 / 32)
+    # Without alignment and search, less is left that the kernels do faster.
+    lattice = _lattice_of(example, engine, share=1 / 8)
     generator = random.Random(_key(seed=search.seed, epoch=epoch, id=example.id))
     most = LOOKED_AT * settings.per_example
     return _Source(lattice, islice(_shuffled(lattice, generator, settings, search), most), settings.per_example)

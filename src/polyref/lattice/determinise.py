@@ -1,7 +1,8 @@
 """Make each sentence of a lattice one path.
 
 In:   the states behind the references' words.
-Out:  an automaton in which no state has two arcs with the same word: its paths are the distinct sentences.
+Out:  an automaton in which no state has two arcs with the same word: its paths are the distinct sentences. They are
+      counted, and each has a number.
 Not:  building the lattice (build.py), choosing among the sentences (search.py).
 """
 
@@ -118,3 +119,27 @@ def suffix_counts(automaton: Automaton) -> list[int]:
         arcs = automaton.target[automaton.first[state] : automaton.first[state + 1]]
         counts[state] = int(automaton.final[state]) + sum(counts[target] for target in arcs)
     return counts
+
+
+def path_of(automaton: Automaton, counts: Sequence[int], number: int) -> list[int]:
+    """The arcs of the sentence of a number below counts[0]; `counts` are the suffix counts.
+
+    One walk: at each state, the arc behind which the sentence of that number lies.
+    """
+    first, target, final = automaton.first, automaton.target, automaton.final
+    left = number
+    state = 0
+    path: list[int] = []
+    while True:
+        if final[state]:
+            if left == 0:
+                return path
+            left -= 1
+        arc = first[state]
+        behind = counts[target[arc]]
+        while left >= behind:
+            left -= behind
+            arc += 1
+            behind = counts[target[arc]]
+        path.append(arc)
+        state = target[arc]

@@ -25,8 +25,11 @@ from polyref.lattice.build import States, build
 from polyref.lattice.determinise import MAX_STATES, Automaton, determinise, lattice_arcs, suffix_counts
 from polyref.lattice.search import LIST_LIMIT, MAX_BOUNDS, search
 from polyref.lattice.task import Found, Task
+from polyref.score import NgramTrie
 
 Vectors = npt.NDArray[np.float16]
+Counts = tuple[int, int, int, int]  # the clipped matches of each order
+Matcher = Callable[[Sequence[Sequence[int]]], list[Counts]]
 EngineName = Literal["auto", "plain", "compiled"]
 _NO_MATRIX = np.zeros((0, 0), np.int32)
 _NO_FLOORS = np.zeros(0, np.int64)
@@ -92,6 +95,10 @@ class Engine(Protocol):
         """The lattice of which the state behind each word is known."""
         ...
 
+    def matcher(self, references: Sequence[Sequence[int]], vocabulary: int) -> Matcher:
+        """What counts the n-grams that sentences share with the references. Words are numbered below `vocabulary`."""
+        ...
+
     def search(self, lattice: Compressed, references: Sequence[Sequence[int]], task: Task) -> Found | None: ...
 
 
@@ -121,6 +128,10 @@ class PlainEngine:
     def restore(self, references: Sequence[Sequence[int]], after: Sequence[int]) -> Compressed:
         states = States(list(after), max(after) + 1)
         return _compressed(references, states, pieces_of(references, after))
+
+    def matcher(self, references: Sequence[Sequence[int]], vocabulary: int) -> Matcher:
+        trie = NgramTrie(references)
+        return lambda sentences: list(map(trie.matches, sentences))
 
     def search(self, lattice: Compressed, references: Sequence[Sequence[int]], task: Task) -> Found | None:
         return search(lattice.automaton, references, lattice.count, task)
@@ -162,11 +173,13 @@ class CompiledEngine:
     def __init__(self) -> None:
         from polyref.align import kernels as align_kernels
         from polyref.lattice import kernels, search_kernels
+        from polyref.score import kernels as score_kernels
 
         self._align_kernels = align_kernels
         self._last: tuple[Any, Any] = (None, None)
         self._kernels = kernels
         self._search_kernels = search_kernels
+        self._score_kernels = score_kernels
 
     def similarity(
         self, references: Sequence[Sequence[int]], vectors: Vectors, known: npt.NDArray[np.bool_], baseline: float
@@ -235,6 +248,17 @@ class CompiledEngine:
             self._last = references, (words, starts)
         arrays: tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]] = self._last[1]
         return arrays
+
+    def matcher(self, references: Sequence[Sequence[int]], vocabulary: int) -> Matcher:
+        trie, root = self._score_kernels.build_trie(*self._as_arrays(references), vocabulary)
+
+        def count(sentences: Sequence[Sequence[int]]) -> list[Counts]:
+            # New arrays: those of the references are kept for the next step.
+            words = np.array(list(chain.from_iterable(sentences)), np.int32)
+            starts = np.array(list(accumulate(map(len, sentences), initial=0)), np.int64)
+            return list(map(tuple, self._score_kernels.match_sentences(trie, root, words, starts).tolist()))
+
+        return count
 
     def search(self, lattice: Compressed, references: Sequence[Sequence[int]], task: Task) -> Found | None:
         if task.wanted < 1:

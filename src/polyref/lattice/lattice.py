@@ -17,8 +17,8 @@ from polyref.align import AlignSettings
 from polyref.encode import Encoder
 from polyref.errors import SettingsError
 from polyref.lattice.build import START
-from polyref.lattice.determinise import Automaton, suffix_counts
-from polyref.lattice.engine import AutoEngine, Compressed, Engine, EngineName
+from polyref.lattice.determinise import Automaton, path_of, suffix_counts
+from polyref.lattice.engine import AutoEngine, Compressed, Engine, EngineName, Matcher
 from polyref.lattice.hashing import word_hashes
 from polyref.lattice.numbering import Numbering
 from polyref.lattice.parts import Aligned, Arc, Sentence
@@ -190,29 +190,16 @@ class Lattice:
         return self.path_of(generator.randrange(self._suffix_counts[0]))
 
     def path_of(self, number: int) -> list[int]:
-        """The automaton's arcs that spell the sentence of a number below `count`.
-
-        One walk: at each state, the arc behind which the sentence of that number lies.
-        """
-        automaton, counts = self.automaton, self._suffix_counts
-        left = number
-        state = 0
-        path: list[int] = []
-        while True:
-            if automaton.final[state]:
-                if left == 0:
-                    return path
-                left -= 1
-            for arc in range(automaton.first[state], automaton.first[state + 1]):
-                if left < counts[automaton.target[arc]]:
-                    break
-                left -= counts[automaton.target[arc]]
-            path.append(arc)
-            state = automaton.target[arc]
+        """The automaton's arcs that spell the sentence of a number below `count`."""
+        return path_of(self.automaton, self._suffix_counts, number)
 
     @cached_property
     def _suffix_counts(self) -> list[int]:
         return suffix_counts(self.automaton)
+
+    def matcher(self) -> Matcher:
+        """What counts the n-grams that sentences, given as numbered words, share with the references."""
+        return self._engine.matcher(self.numbering.references, len(self.numbering.vocabulary))
 
     def best(self, size: int, settings: SearchSettings | None = None) -> list[Sentence]:
         """The best sentences by BLEU against the gold references that are not gold themselves, best first."""

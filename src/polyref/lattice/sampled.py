@@ -14,6 +14,7 @@ from polyref.lattice.hashing import sentence_hash
 from polyref.lattice.ranking import Candidate, Ranking
 from polyref.lattice.sampling import Admission
 from polyref.lattice.task import Found, Task
+from polyref.score import Matches, NgramTrie
 
 _DRAWS = 1000
 
@@ -24,12 +25,14 @@ def best_of_sample(
     """The best of a fixed number of drawn sentences that the exact search would have admitted."""
     ranking = Ranking(task.wanted, [len(reference) for reference in references])
     hashes = task.word_hashes.tolist()
-    admission = Admission(references, task.marks.tolist(), task.lowest_order)
+    admission, trie = Admission(references, task.marks.tolist()), NgramTrie(references)
     for _ in range(_DRAWS):
         path = draw()
         words = tuple([automaton.word[arc] for arc in path])
-        matches = admission.matches(words)
-        if matches is None or (task.floors is not None and matches.product() < task.floors[matches.length]):
+        matches = Matches(len(words), trie.matches(words))
+        if words not in admission or matches.order < task.lowest_order:
+            continue
+        if task.floors is not None and matches.product() < task.floors[matches.length]:
             continue
         ranking.add(Candidate(tuple(path), matches.order, matches.product(), sentence_hash(words, hashes), words))
     return Found.of(ranking.best, exact=False, nodes=0)

@@ -12,41 +12,39 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Sequence
-from functools import cached_property
 from itertools import islice, pairwise
 from typing import TYPE_CHECKING
 
 from polyref.lattice.ranking import Candidate
-from polyref.score import MAX_ORDER, BleuScale, Matches, NgramTrie
+from polyref.score import MAX_ORDER, BleuScale, Matches
 
 if TYPE_CHECKING:
     from polyref.lattice.lattice import Lattice
 
 
+# Sentences are scored so many at a time, which the kernels like.
+_BATCH = 24
+
+
 class Admission:
-    """Which sentences are admitted, as the search has it: new ones, above the floor, with marks that people set so."""
+    """Which sentences the search admits whatever their score: new ones, with marks that people set so."""
 
-    def __init__(self, references: Sequence[tuple[int, ...]], marks: Sequence[bool], lowest_order: int):
-        self.trie = NgramTrie(references)
+    def __init__(self, references: Sequence[tuple[int, ...]], marks: Sequence[bool]):
         self._gold = set(references)
-        self._ends = {reference[-1] for reference in references}
         self._marks = marks
-        self._any_marks = any(marks)
-        self._lowest_order = lowest_order
+        self._ends = {reference[-1] for reference in references}
+        self._meet = {pair for reference in references for pair in pairwise(reference) if marks[pair[0]]}
 
-    def matches(self, words: tuple[int, ...]) -> Matches | None:
-        """What a sentence shares with the references; None if it is not admitted whatever its score."""
-        if words in self._gold or (self._any_marks and not self._is_punctuated(words)):
-            return None
-        matches = Matches(len(words), self.trie.matches(words))
-        return None if matches.order < self._lowest_order else matches
-
-    def _is_punctuated(self, words: tuple[int, ...]) -> bool:
-        """Whether no two marks meet that meet in no reference, and none is the end that ends no reference."""
+    def __contains__(self, words: tuple[int, ...]) -> bool:
+        if words in self._gold:
+            return False
         marks = self._marks
         if marks[words[-1]] and words[-1] not in self._ends:
             return False
-        return not any(marks[last] and marks[word] and (last, word) not in self.trie for last, word in pairwise(words))
+        # Two marks must not meet that meet in no reference; most sentences have no two.
+        if sum(map(marks.__getitem__, words)) < 2:
+            return True
+        return all(pair in self._meet for pair in pairwise(words) if marks[pair[0]] and marks[pair[1]])
 
 
 def numbers_once(count: int, generator: random.Random) -> Iterator[int]:
@@ -74,32 +72,28 @@ class Draws:
         self._lattice = lattice
         self._min_bleu = min_bleu
         self._numbers = islice(numbers_once(lattice.count, generator), tries)
-        self._seen: set[tuple[int, ...]] = set()
         self.ended = lattice.count <= tries
 
     def __iter__(self) -> Iterator[Candidate]:
-        automaton = self._lattice.automaton
-        for number in self._numbers:
-            path = self._lattice.path_of(number)
-            words = tuple([automaton.word[arc] for arc in path])
-            matches = self._admission.matches(words)
-            if matches is None or (self._min_bleu and not self._reaches(matches)):
-                continue
-            if not automaton.deterministic:
-                # The same sentence may have several numbers.
-                if words in self._seen:
-                    continue
-                self._seen.add(words)
-            yield Candidate(tuple(path), matches.order, matches.product(), 0, words)
-
-    def _reaches(self, matches: Matches) -> bool:
-        return self._scale.value(matches.length, matches.product()) >= self._min_bleu
-
-    @cached_property
-    def _admission(self) -> Admission:
         numbering = self._lattice.numbering
-        return Admission(numbering.references, numbering.marks().tolist(), MAX_ORDER if self._min_bleu else 1)
-
-    @cached_property
-    def _scale(self) -> BleuScale:
-        return BleuScale(map(len, self._lattice.numbering.references))
+        word, is_deterministic = self._lattice.automaton.word, self._lattice.automaton.deterministic
+        admission = Admission(numbering.references, numbering.marks().tolist())
+        count_matches = self._lattice.matcher()
+        scale = BleuScale(map(len, numbering.references))
+        seen: set[tuple[int, ...]] = set()
+        while numbers := list(islice(self._numbers, _BATCH)):
+            paths = list(map(self._lattice.path_of, numbers))
+            spelled = [tuple([word[arc] for arc in path]) for path in paths]
+            admitted = [k for k, words in enumerate(spelled) if words in admission]
+            counted = count_matches([spelled[k] for k in admitted])
+            for k, counts in zip(admitted, counted, strict=True):
+                matches = Matches(len(spelled[k]), counts)
+                order, product = matches.order, matches.product()
+                if self._min_bleu and (order < MAX_ORDER or scale.value(matches.length, product) < self._min_bleu):
+                    continue
+                if not is_deterministic:
+                    # The same sentence may have several numbers.
+                    if spelled[k] in seen:
+                        continue
+                    seen.add(spelled[k])
+                yield Candidate(tuple(paths[k]), order, product, 0, spelled[k])
