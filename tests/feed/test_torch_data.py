@@ -12,10 +12,11 @@ from typing import Any
 import pytest
 from torch.utils.data import DataLoader, RandomSampler, Subset
 
-from polyref import Example, PseudoReference, Reference, SettingsError
+from polyref import Example, ExpandSettings, PseudoReference, Reference, SettingsError, expand, sample
 from polyref.feed import Pair, Stream, stream
 from polyref.feed.samplers import ScheduleBatchSampler, ScheduleSampler
 from polyref.feed.torch_data import PairDataset
+from polyref.fresh import FreshSettings
 from polyref.schedule import SCHEDULES
 from polyref.schedule.batches import BatchSettings
 
@@ -215,6 +216,23 @@ def test_every_reference_is_seen_once_in_every_epoch(schedule: str):
     for epoch in range(3):
         sampler.set_epoch(epoch)
         assert sorted(pair.reference for pair in loaded(loader)) == every
+
+
+@pytest.mark.parametrize("schedule", ["uniform", "shuffle"])
+def test_workers_draw_the_fresh_paths_of_their_epoch(schedule: str):
+    settings = ExpandSettings(per_example=6, keep_lattice=True)
+    data = stream(expand(list(sample())[:8], settings=settings), schedule, fresh=FreshSettings(2))
+    dataset = PairDataset(data)
+    sampler = ScheduleBatchSampler(dataset, BatchSettings(pairs=7))
+    loader = DataLoader(dataset, batch_sampler=sampler, collate_fn=list, num_workers=2, persistent_workers=True)
+    new = []
+    for epoch in range(3):
+        sampler.set_epoch(epoch)
+        found = loaded(loader)
+        assert found == list(data.epoch(epoch)) == list(dataset)
+        new.append({pair.reference for pair in found if pair.bleu is not None})
+    assert len(new[0]) == len(new[1]) == 16
+    assert new[0] != new[1] != new[2]
 
 
 # -- torch is an extra ----------------------------------------------------------------------------------------------

@@ -10,6 +10,8 @@ from __future__ import annotations
 import json
 import os
 import tempfile
+import weakref
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -39,12 +41,15 @@ class DrawnTexts:
         self._settings = settings
         self._seed = seed
         self._tools = tools
+        self._close: Callable[[], object] = lambda: None
         self._forget(-1)
 
     def _forget(self, epoch: int) -> None:
         self._epoch = epoch
         self._process = os.getpid()
-        self._file = tempfile.TemporaryFile()  # noqa: SIM115 - open for as long as this is in use
+        self._close()
+        self._file = tempfile.TemporaryFile()  # noqa: SIM115 - open until another epoch, or until nobody has this
+        self._close = weakref.finalize(self, self._file.close)
         self._end = 0
         self._places = np.zeros(len(self._corpus), np.int64)  # where in the file, counted from 1; 0: not drawn
         self._sizes = np.zeros(len(self._corpus), np.int32)
