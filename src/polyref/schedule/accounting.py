@@ -48,10 +48,25 @@ def accounts(
     for name in SCHEDULES:
         schedule = Schedule(sizes, ScheduleSettings(name, seed=seed))
         wanted = replace(settings, bucket=0) if name == "uniform" else settings
-        if settings.tokens is None and name != "uniform":
+        if settings.tokens is None:
             assert settings.pairs is not None
-            updates = -(-len(schedule) // settings.pairs)
+            grouped = name == "uniform"
+            updates = _grouped(sizes, settings.pairs) if grouped else -(-len(schedule) // settings.pairs)
         else:
             updates = sum(1 for _ in batches(schedule, 0, wanted, lengths=lengths(name) if lengths else None))
         found.append(Account(name, len(schedule), updates))
     return found
+
+
+def _grouped(sizes: Sizes, most: int) -> int:
+    """How many batches of at most so many pairs uniform has: as batches.py cuts them, without making them."""
+    updates = waiting = 0
+    for first in range(0, sizes.examples, 1 << 16):
+        for pairs in sizes.total[first : first + (1 << 16)].tolist():
+            if waiting and waiting + pairs > most:
+                updates, waiting = updates + 1, 0
+            if pairs <= most:
+                waiting += pairs
+            else:
+                updates += -(-pairs // most)
+    return updates + (waiting > 0)

@@ -1,0 +1,194 @@
+"""An epoch cut into batches."""
+
+from itertools import chain
+
+import numpy as np
+import pytest
+
+from polyref.errors import SettingsError
+from polyref.schedule import Pairs, Schedule, ScheduleSettings, Sizes
+from polyref.schedule.batches import BatchSettings, batches
+
+SIZES = Sizes([2, 1, 3, 4, 1, 2, 2])
+
+
+def schedule_of(name: str = "uniform", order: str = "given", sizes: Sizes = SIZES) -> Schedule:
+    return Schedule(sizes, ScheduleSettings(name, order))
+
+
+def lengths(pairs: Pairs) -> np.ndarray:
+    """Made-up lengths, from 1 to 7."""
+    return (pairs.examples * 5 + pairs.references * 3) % 7 + 1
+
+
+def cut(schedule: Schedule, epoch: int = 0, **settings: int | None) -> list[list[int]]:
+    return list(batches(schedule, epoch, BatchSettings(**settings), lengths=lengths))
+
+
+# -- uniform --------------------------------------------------------------------------------------------------------
+
+
+def test_batches_of_uniform_are_cut_between_examples():
+    # Examples of 2, 1, 3, 4, 1, 2 and 2 pairs.
+    assert cut(schedule_of(), pairs=4) == [[0, 1, 2], [3, 4, 5], [6, 7, 8, 9], [10, 11, 12], [13, 14]]
+    assert cut(schedule_of(), pairs=6) == [[0, 1, 2, 3, 4, 5], [6, 7, 8, 9, 10], [11, 12, 13, 14]]
+
+
+def test_an_example_that_is_larger_than_a_batch_is_cut_and_stands_alone():
+    assert cut(schedule_of(), pairs=3) == [[0, 1, 2], [3, 4, 5], [6, 7, 8], [9], [10, 11, 12], [13, 14]]
+    assert cut(schedule_of(), pairs=1) == [[number] for number in range(15)]
+
+
+def test_in_a_shuffled_order_the_examples_stay_whole_too():
+    schedule = schedule_of(order="shuffled")
+    for epoch in range(20):
+        found = cut(schedule, epoch, pairs=5)
+        assert list(chain(*found)) == list(range(15))
+        examples = [set(schedule.pairs(epoch, np.array(batch)).examples.tolist()) for batch in found]
+        assert sum(map(len, examples)) == SIZES.examples
+
+
+def test_batches_of_uniform_by_tokens_count_the_padding():
+    schedule = schedule_of()
+    for tokens in (8, 14, 30):
+        found = cut(schedule, pairs=None, tokens=tokens)
+        assert list(chain(*found)) == list(range(15))
+        owners: dict[int, int] = {}
+        for batch in found:
+            pairs = schedule.pairs(0, np.array(batch))
+            assert len(batch) * lengths(pairs).max() <= tokens or len(batch) == 1
+            for example in set(pairs.examples.tolist()):
+                owners[example] = owners.get(example, 0) + 1
+        for example, count in owners.items():
+            size = int(SIZES.total[example])
+            own = Pairs(np.zeros(size, np.int64), np.full(size, example), np.arange(size))
+            assert count == 1 or size * lengths(own).max() > tokens
+
+
+def test_a_block_that_ends_inside_an_example_does_not_show():
+    small = Sizes(np.full(9, 3))
+    expected = cut(schedule_of(sizes=small), pairs=7)
+    schedule = schedule_of(sizes=small)
+    blocks = schedule.blocks
+    schedule.blocks = lambda epoch, **named: blocks(epoch, size=4)  # type: ignore[method-assign]
+    assert cut(schedule, pairs=7) == expected
+
+
+def test_a_large_set_is_cut_as_a_small_one_is():
+    sizes = Sizes(np.full(30_000, 3))  # more pairs than are looked up together
+    found = cut(schedule_of(sizes=sizes), pairs=64)
+    assert {len(batch) for batch in found[:-1]} == {63}
+    assert sum(map(len, found)) == 90_000
+    found = cut(schedule_of("shuffle", sizes=sizes), pairs=64)
+    assert {len(batch) for batch in found[:-1]} == {64}
+    assert sum(map(len, found)) == 90_000
+
+
+# -- the others -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["first", "sample_one", "shuffle"])
+def test_batches_of_the_others_are_full(name):
+    schedule = schedule_of(name)
+    found = cut(schedule, pairs=4)
+    assert list(chain(*found)) == list(range(len(schedule)))
+    assert {len(batch) for batch in found[:-1]} == {4}
+
+
+def test_by_tokens_a_batch_is_as_full_as_it_may_be():
+    schedule = schedule_of("shuffle")
+    found = cut(schedule, 3, pairs=None, tokens=12)
+    assert list(chain(*found)) == list(range(15))
+    for batch, following in zip(found, [*found[1:], []], strict=True):
+        assert len(batch) * lengths(schedule.pairs(3, np.array(batch))).max() <= 12
+        if following:
+            more = np.array([*batch, following[0]])
+            assert len(more) * lengths(schedule.pairs(3, more)).max() > 12
+
+
+def test_pairs_and_tokens_bound_a_batch_together():
+    schedule = schedule_of("shuffle")
+    for batch in cut(schedule, pairs=2, tokens=12):
+        assert len(batch) <= 2
+        assert len(batch) * lengths(schedule.pairs(0, np.array(batch))).max() <= 12
+
+
+def test_a_pair_that_is_too_long_stands_alone():
+    for name in ("uniform", "shuffle"):
+        found = cut(schedule_of(name), pairs=None, tokens=1)
+        assert found == [[number] for number in range(15)]
+
+
+@pytest.mark.parametrize("settings", [{"pairs": 4}, {"pairs": None, "tokens": 20}, {"pairs": None, "tokens": 100}])
+def test_buckets_put_pairs_of_like_length_together(settings):
+    schedule = schedule_of("shuffle", sizes=Sizes(np.full(100, 3)))
+
+    def padding(found: list[list[int]]) -> int:
+        sizes = [lengths(schedule.pairs(1, np.array(batch))) for batch in found]
+        return sum(int(len(size) * size.max() - size.sum()) for size in sizes)
+
+    plain, bucketed = cut(schedule, 1, **settings), cut(schedule, 1, **settings, bucket=20)
+    assert sorted(chain(*bucketed)) == list(range(300))
+    assert padding(bucketed) < padding(plain) / 2
+    assert cut(schedule, 1, **settings, bucket=20) == bucketed
+    assert cut(schedule, 2, **settings, bucket=20) != bucketed
+
+
+def test_the_batches_of_a_bucket_do_not_come_from_short_to_long():
+    schedule = schedule_of("shuffle", sizes=Sizes(np.full(100, 3)))
+    found = cut(schedule, 0, pairs=10, bucket=30)
+    longest = [int(lengths(schedule.pairs(0, np.array(batch))).max()) for batch in found]
+    assert longest != sorted(longest)
+
+
+# -- a share, the rest ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [("uniform", {"pairs": 4}), ("shuffle", {"pairs": 4}), ("shuffle", {"pairs": 2, "bucket": 2})],
+)
+def test_ranks_share_the_batches_out_and_can_go_on_anywhere(name, settings):
+    schedule, settings = schedule_of(name), BatchSettings(**settings)
+    whole = list(batches(schedule, 1, settings, lengths=lengths))
+    for rank in range(3):
+        share = list(batches(schedule, 1, settings, lengths=lengths, rank=rank, ranks=3))
+        assert share == whole[rank::3]
+        for start in range(len(share) + 2):
+            rest = list(batches(schedule, 1, settings, lengths=lengths, rank=rank, ranks=3, start=start))
+            assert rest == share[start:]
+
+
+def test_a_batch_holds_64_pairs_unless_told_otherwise():
+    assert [len(batch) for batch in batches(schedule_of("shuffle", sizes=Sizes([100])), 0)] == [64, 36]
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        ({"pairs": None}, "a batch has no size"),
+        ({"pairs": 0}, "a batch of 0 pairs holds nothing; give 1 or more"),
+        ({"tokens": 0}, "a batch of 0 tokens holds nothing; give 1 or more"),
+        ({"bucket": -1}, "the bucket is -1 batches"),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused(settings, says):
+    with pytest.raises(SettingsError) as refused:
+        BatchSettings(**settings)
+    assert says in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("named", "says"),
+    [
+        ({"settings": BatchSettings(bucket=2), "lengths": lengths}, "length buckets are for the others"),
+        ({"settings": BatchSettings(tokens=9)}, "batches by tokens need the lengths of the pairs"),
+        ({"rank": 2, "ranks": 2}, "rank 2 of 2 is no share"),
+        ({"start": -1}, "the first batch is -1; give 0 or more"),
+        ({"epoch": -1}, "the epoch is -1; give 0 or more"),
+    ],
+)
+def test_what_a_schedule_cannot_have_is_refused_at_once(named, says):
+    with pytest.raises(SettingsError) as refused:
+        batches(schedule_of(), **{"epoch": 0, **named})
+    assert says in str(refused.value)
