@@ -71,7 +71,8 @@ class BeamSettings:
     - rewarded: p + reward * min(l, L), the bounded length reward of Huang, Zhao and Ma (2017); L is `bound` times the
       size of the source: its tokens with their end for the translator, 1 for the captioner.
 
-    `best` hypotheses are returned; none is longer than `longest`.
+    `best` hypotheses are returned; none is longer than `longest`. A sentence is over when nothing better can come;
+    without `stop_early` every one goes to the limit, with the same result.
     """
 
     beam: int
@@ -81,6 +82,7 @@ class BeamSettings:
     reward: float = 1.0
     bound: float = 1.0
     longest: int = 100
+    stop_early: bool = True
 
     def __post_init__(self) -> None:
         _check_sizes(self, "beam", "best", "longest")

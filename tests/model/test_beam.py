@@ -1,0 +1,264 @@
+"""Beam search: what it finds, against trying everything; what it keeps; when it stops."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from small_models import small_captioner, small_translator
+from table_model import FIRST, Tables, all_sentences, exhaustive, judged, score_of
+
+from polyref.errors import PolyrefError
+from polyref.model import BeamSettings
+from polyref.model.batch import CaptionBatch, TranslationBatch
+from polyref.model.beam import search
+from polyref.text.subwords import EOS
+
+WAYS = [
+    {"scoring": "plain"},
+    {"scoring": "normalised"},
+    {"scoring": "normalised", "power": 0.6},
+    {"scoring": "rewarded", "reward": 1.5, "bound": 1.3},
+    {"scoring": "rewarded", "reward": 4.0, "bound": 0.4},
+]
+ways = st.sampled_from(WAYS)
+seeds = st.lists(st.integers(0, 10_000), min_size=1, max_size=4)
+models = st.builds(
+    Tables,
+    words=st.integers(1, 4),
+    levels=st.sampled_from([None, None, 2, 4]),
+    sharpness=st.sampled_from([0.5, 2.0, 5.0]),
+)
+
+
+def same(found, expected) -> bool:
+    return [one.tokens for one in found] == [one.tokens for one in expected] and [
+        one.score for one in found
+    ] == pytest.approx([one.score for one in expected], abs=1e-5)
+
+
+# -- what is found --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("way", WAYS, ids=str)
+@pytest.mark.parametrize(("words", "longest"), [(2, 5), (4, 4), (1, 5), (5, 3)])
+def test_a_beam_as_wide_as_the_space_finds_what_trying_everything_finds(way, words: int, longest: int):
+    model = Tables(words)
+    space = words ** (longest - 1)
+    wanted = BeamSettings(beam=max(space, 4), best=4, longest=longest, **way)
+    for seed, found in enumerate(search(model, list(range(6)), wanted)):
+        assert same(found, exhaustive(model, seed, wanted)[:4])
+
+
+@pytest.mark.parametrize("way", WAYS, ids=str)
+@pytest.mark.parametrize("choices", [{}, {"input_feeding": True}])
+def test_the_translators_best_translation_is_the_one_with_the_least_loss(way, choices):
+    model = small_translator(words=FIRST + 2, spread=6.0, **choices)
+    wanted = BeamSettings(beam=16, longest=5, **way)
+    sources = [[3, 4, 5], [7], [10, 9, 8, 7, 6]]
+    sentences = all_sentences(2, 5)
+    for source, found in zip(sources, search(model, TranslationBatch.of(sources), wanted), strict=True):
+        with torch.inference_mode():
+            log_probs = [-float(model.loss(TranslationBatch.of([source], [target]))[0]) for target in sentences]
+        scores = [
+            score_of(log_prob, len(target) + 1, len(source) + 1, wanted)
+            for target, log_prob in zip(sentences, log_probs, strict=True)
+        ]
+        assert found[0].tokens == sentences[int(np.argmax(scores))]
+        assert found[0].score == pytest.approx(max(scores), abs=1e-5)
+
+
+@pytest.mark.parametrize("way", WAYS, ids=str)
+def test_the_captioners_best_caption_is_the_one_with_the_least_loss(way):
+    model = small_captioner(words=FIRST + 2, spread=6.0)
+    wanted = BeamSettings(beam=16, longest=5, **way)
+    images = np.random.default_rng(2).standard_normal((3, 7)).astype(np.float32)
+    sentences = all_sentences(2, 5)
+    for k, found in enumerate(search(model, CaptionBatch.of(images), wanted)):
+        with torch.inference_mode():
+            batches = [CaptionBatch.of(images[k : k + 1], [target]) for target in sentences]
+            log_probs = [-float(model.loss(batch)[0]) for batch in batches]
+        scores = [
+            score_of(log_prob, len(target) + 1, 1, wanted)
+            for target, log_prob in zip(sentences, log_probs, strict=True)
+        ]
+        assert found[0].tokens == sentences[int(np.argmax(scores))]
+        assert found[0].score == pytest.approx(max(scores), abs=1e-5)
+
+
+def test_a_beam_of_one_is_greedy():
+    model = Tables(4)
+    for seed, found in enumerate(search(model, list(range(20)), BeamSettings(beam=1, longest=6))):
+        tokens: list[int] = []
+        while len(tokens) < 5:
+            log_probs = model.log_probs(seed, [1, *tokens])
+            word = EOS + int(log_probs[EOS:].argmax())
+            if word == EOS:
+                break
+            tokens.append(word)
+        assert found[0].tokens == tuple(tokens)
+
+
+@given(models, seeds, ways, st.integers(1, 6))
+def test_a_score_is_that_of_its_tokens(model: Tables, batch, way, beam: int):
+    wanted = BeamSettings(beam=beam, best=beam, longest=4, **way)
+    for seed, found in zip(batch, search(model, batch, wanted), strict=True):
+        assert found
+        assert len({one.tokens for one in found}) == len(found)
+        for one in found:
+            expected = judged(model, seed, one.tokens, wanted)
+            assert (one.log_prob, one.score) == pytest.approx((expected.log_prob, expected.score), abs=1e-5)
+        assert [one.score for one in found] == sorted((one.score for one in found), reverse=True)
+
+
+@given(models, seeds, ways)
+@settings(max_examples=40)
+def test_a_wider_best_list_begins_with_a_narrower_one(model: Tables, batch, way):
+    wanted = BeamSettings(beam=4, best=4, longest=4, **way)
+    for few, many in zip(search(model, batch, replace(wanted, best=2)), search(model, batch, wanted), strict=True):
+        assert few == many[:2]
+
+
+# -- when it stops --------------------------------------------------------------------------------------------------
+
+
+@given(models, seeds, ways, st.integers(1, 5), st.integers(1, 6), st.data())
+def test_stopping_early_changes_nothing(model: Tables, batch, way, beam: int, longest: int, data):
+    best = data.draw(st.integers(1, beam))
+    wanted = BeamSettings(beam=beam, best=best, longest=longest, **way)
+    assert search(model, batch, wanted) == search(model, batch, replace(wanted, stop_early=False))
+
+
+@pytest.mark.parametrize("way", WAYS, ids=str)
+def test_a_search_does_stop_early(way):
+    class Counted(Tables):
+        steps = 0
+
+        def step(self, state, last):
+            Counted.steps += 1
+            return super().step(state, last)
+
+        def log_probs(self, seed, beginning):
+            found = torch.full((FIRST + 2,), 1e-6)
+            found[EOS if len(beginning) == 4 else FIRST] = 1
+            return (found / found.sum()).log()
+
+    found = search(Counted(2), [1], BeamSettings(beam=3, longest=200, **way))
+    assert found[0][0].tokens == (FIRST, FIRST, FIRST)
+    # A normalised score may rise until the limit, so that such a search rules out the rest last.
+    assert Counted.steps < (200 if way["scoring"] == "normalised" else 8)
+
+
+def test_the_reward_lengthens_up_to_its_bound_and_no_further():
+    class Brief(Tables):
+        """Ending is a little likelier than going on, always."""
+
+        def log_probs(self, seed, beginning):
+            found = torch.full((FIRST + 1,), 1e-9)
+            found[EOS], found[FIRST] = 0.6, 0.4
+            return found.log()
+
+        def sizes(self, batch):
+            return torch.tensor(batch)
+
+    model, batch = Brief(1), [1, 2, 6]
+    wanted = BeamSettings(beam=2, longest=20)
+    assert [len(found[0].tokens) for found in search(model, batch, wanted)] == [0, 0, 0]
+    rewarded = replace(wanted, scoring="rewarded", reward=2.0, bound=1.5)
+    # Bounds of 1.5, 3 and 9, the end counted: a word costs 0.92 and earns 2, or 1 where the bound cuts it in half.
+    assert [len(found[0].tokens) + 1 for found in search(model, batch, rewarded)] == [2, 3, 9]
+
+
+def test_every_sentence_ends_at_the_limit():
+    class Endless(Tables):
+        def log_probs(self, seed, beginning):
+            found = super().log_probs(seed, beginning)
+            found[EOS] = -30
+            return found
+
+    for found in search(Endless(3), [1, 2], BeamSettings(beam=3, longest=4)):
+        assert len(found[0].tokens) == 3
+
+
+# -- ties and batches -----------------------------------------------------------------------------------------------
+
+
+def test_a_tie_goes_to_the_lower_token():
+    class Even(Tables):
+        def log_probs(self, seed, beginning):
+            return torch.zeros(FIRST + self.words).log_softmax(0)
+
+    found = search(Even(4), [1], BeamSettings(beam=3, best=3, longest=3, scoring="rewarded", reward=9.0, bound=9))[0]
+    assert [one.tokens for one in found] == [(3, 3), (4, 3), (5, 3)]
+
+
+@given(models, st.lists(st.integers(0, 10_000), min_size=2, max_size=5), ways, st.integers(1, 5))
+def test_a_sentence_gets_the_same_hypotheses_in_any_batch(model: Tables, batch, way, beam: int):
+    wanted = BeamSettings(beam=beam, best=beam, longest=5, **way)
+    together = search(model, batch, wanted)
+    assert together == [search(model, [seed], wanted)[0] for seed in batch]
+    assert together[::-1] == search(model, batch[::-1], wanted)
+
+
+@pytest.mark.parametrize("way", WAYS, ids=str)
+@pytest.mark.parametrize("choices", [{}, {"input_feeding": True, "tied": True}], ids=str)
+def test_translations_are_the_same_alone_and_in_any_batch(way, choices):
+    # Other seeds may have two hypotheses that differ by 1e-9 only, which rounding then decides.
+    model = small_translator(seed=3, spread=4.0, **choices)
+    random = np.random.default_rng(6)
+    sources = [random.integers(3, 11, random.integers(0, 9)).tolist() for _ in range(12)]
+    wanted = BeamSettings(beam=4, best=3, longest=12, **way)
+    alone = [search(model, TranslationBatch.of([source]), wanted)[0] for source in sources]
+    assert len({found[0].tokens for found in alone}) > 6
+    for order in (range(12), range(11, -1, -1), [0, 5, 2], [7, 7, 3]):
+        together = search(model, TranslationBatch.of([sources[k] for k in order]), wanted)
+        assert all(same(found, alone[k]) for k, found in zip(order, together, strict=True))
+
+
+@pytest.mark.parametrize("way", WAYS, ids=str)
+def test_captions_are_the_same_alone_and_in_any_batch(way):
+    model = small_captioner(seed=3, spread=4.0)
+    images = np.random.default_rng(5).standard_normal((8, 7)).astype(np.float32)
+    wanted = BeamSettings(beam=4, best=3, longest=12, **way)
+    alone = [search(model, CaptionBatch.of(images[k : k + 1]), wanted)[0] for k in range(8)]
+    assert len({found[0].tokens for found in alone}) > 4
+    for order in (list(range(8)), [6, 1, 1, 3]):
+        together = search(model, CaptionBatch.of(images[order]), wanted)
+        assert all(same(found, alone[k]) for k, found in zip(order, together, strict=True))
+
+
+# -- the rest -------------------------------------------------------------------------------------------------------
+
+
+def test_a_search_is_without_dropout_and_leaves_the_model_as_it_was():
+    model = small_translator(dropout=0.5).train()
+    batch, wanted = TranslationBatch.of([[3, 4, 5]]), BeamSettings(beam=3, longest=8)
+    assert search(model, batch, wanted) == search(model, batch, wanted)
+    assert model.training
+    assert search(model.eval(), batch, wanted) == search(model, batch, wanted)
+    assert not model.training
+
+
+def test_a_model_that_gives_no_numbers_is_refused():
+    class Broken(Tables):
+        def log_probs(self, seed, beginning):
+            return torch.full((FIRST + self.words,), math.nan)
+
+    with pytest.raises(PolyrefError, match="log-probabilities that are no numbers"):
+        search(Broken(2), [1], BeamSettings(beam=2))
+
+
+def test_words_of_no_probability_are_never_said():
+    class Single(Tables):
+        def log_probs(self, seed, beginning):
+            found = torch.full((FIRST + self.words,), -math.inf)
+            found[EOS if len(beginning) == 3 else FIRST + 1] = 0.0
+            return found
+
+    found = search(Single(3), [1, 2], BeamSettings(beam=4, best=4, longest=9))
+    assert [[one.tokens for one in row] for row in found] == [[(4, 4)], [(4, 4)]]
