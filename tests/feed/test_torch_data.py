@@ -7,6 +7,7 @@ import pickle
 import subprocess
 import sys
 from collections.abc import Iterator
+from itertools import product
 from typing import Any
 
 import pytest
@@ -48,14 +49,15 @@ def loaded(loader: DataLoader[Any]) -> list[Pair]:
     return [pair for batch in loader for pair in batch]
 
 
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("schedule", SCHEDULES)
+@pytest.mark.parametrize(
+    ("schedule", "way"), [*product(SCHEDULES, ["alone", "lasting workers"]), ("shuffle", "workers")]
+)
 def test_a_loader_gives_each_epoch_of_the_stream_in_order(schedule: str, way: str):
     data = made(schedule)
     dataset = PairDataset(data)
     loader = DataLoader(dataset, batch_size=4, collate_fn=list, **WAYS[way])
     assert loaded(loader) == list(data.epoch(0))
-    for epoch in (1, 5, 0):
+    for epoch in (1, 5):
         dataset.set_epoch(epoch)
         assert loaded(loader) == list(data.epoch(epoch))
 
@@ -249,14 +251,13 @@ def test_schedules_and_streams_know_nothing_of_torch():
     assert run_python(code) == "False"
 
 
-@pytest.mark.parametrize("module", ["torch_data", "samplers"])
-def test_without_torch_it_is_said_what_to_install(module: str):
-    code = f"""
+def test_without_torch_it_is_said_what_to_install():
+    code = """
 import sys
 sys.modules["torch"] = None
 from polyref import MissingExtraError
 try:
-    import polyref.feed.{module}
+    import polyref.feed.samplers
 except MissingExtraError as error:
     print(error)
 """
