@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from polyref import Example, Fields, InputError, Losses, Reference, expand, render, sample
+from polyref import Example, Fields, InputError, Losses, MissingExtraError, Reference, expand, render, sample
 from polyref.data import Line, parse
 from polyref.expand import ExpandSettings
 from polyref.feed import stream
@@ -149,6 +151,26 @@ def test_what_is_wrong_with_a_data_set_is_said_of_the_data_set(columns, says):
 def test_several_splits_are_refused():
     with pytest.raises(InputError, match=r"a DatasetDict is no datasets\.Dataset; give one split"):
         from_dataset(datasets.DatasetDict())
+
+
+# -- what may be missing -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("use", [lambda: to_dataset(sample()), lambda: from_dataset(None)], ids=["to", "from"])
+def test_without_datasets_it_is_said_what_to_install(use, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(sys.modules, "datasets", None)
+    with pytest.raises(
+        MissingExtraError, match=r'needs datasets; install it with: pip install "polyref\[huggingface\]"'
+    ):
+        use()
+
+
+@pytest.mark.parametrize("package", ["transformers", "accelerate"])
+def test_without_transformers_it_is_said_what_to_install(package, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.delitem(sys.modules, "polyref.feed.huggingface.trainer", raising=False)
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(MissingExtraError, match=rf'needs {package}; install it with: pip install "polyref\[hugg'):
+        import_module("polyref.feed.huggingface.trainer")
 
 
 # -- prompts and completions ----------------------------------------------------------------------------------------
