@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -154,6 +156,21 @@ def test_a_limit_on_lines_counts_for_both_files(run, folder):
         done = run("score", *arguments, "--max-line-bytes", 10)
         assert (done.code, done.out) == (2, b"")
         assert "longer than 10 bytes" in done.err
+
+
+def test_scoring_loads_neither_the_compiler_nor_what_it_is_compared_with(folder):
+    code = """
+import sys
+from polyref.cli import main
+sys.argv = ["polyref", "score", "hyp.jsonl", "ref.jsonl"]
+try:
+    main()
+finally:
+    print(*{"numba", "torch", "pyarrow", "pycocoevalcap"} & set(sys.modules), file=sys.stderr)
+"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "\n")
+    assert "ROUGE-L" in done.stdout
 
 
 BAD = {

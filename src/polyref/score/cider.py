@@ -73,9 +73,7 @@ def cider_scores(hypotheses: Sequence[str], references: Sequence[Sequence[str]])
         key = gram * corpus.vocabulary + corpus.words[words + order - 1]
         ngrams, gram = _ngrams(key, corpus.sentence[words])
         total += _cosines(ngrams, corpus)
-    # Lengths are compared in bigrams there, so that a text without words is as long as one of a single word.
-    bigrams = np.maximum(corpus.lengths - 1, 0)
-    apart = bigrams - bigrams[corpus.hypothesis[corpus.example]]
+    apart = corpus.lengths - corpus.lengths[corpus.hypothesis[corpus.example]]
     total *= np.exp(-(apart**2) / (2 * SIGMA**2)) / MAX_ORDER
     total[corpus.hypothesis] = 0  # of each with itself
     counts = np.fromiter(map(len, references), np.int64, len(references))
