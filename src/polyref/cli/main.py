@@ -30,6 +30,7 @@ from polyref.cli.options import printable
 from polyref.cli.score import score
 from polyref.cli.stats import stats
 from polyref.cli.stream import stream
+from polyref.cli.train import train
 from polyref.errors import OutputError, PolyrefError
 
 app = typer.Typer(
@@ -59,7 +60,7 @@ def _quiet(verb: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-for verb in (expand, stream, lattice, matrix, convert, stats, score, demo):
+for verb in (expand, stream, lattice, matrix, convert, stats, score, train, demo):
     app.command()(_quiet(verb))
 for name, verb in ENCODER_VERBS.items():
     encoder_app.command(name)(_quiet(verb))
@@ -91,9 +92,9 @@ def main() -> None:
             setattr(sys, name, Path(os.devnull).open("r" if name == "stdin" else "w"))  # noqa: SIM115
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _stop)
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+    for channel in (sys.stdout, sys.stderr):
+        if isinstance(channel, io.TextIOWrapper):
+            channel.reconfigure(encoding="utf-8", errors="backslashreplace")
     try:
         app(standalone_mode=True)
     except PolyrefError as error:
