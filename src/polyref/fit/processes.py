@@ -91,8 +91,8 @@ def shared(costing: Costing, processes: Processes) -> torch.nn.Module:
 @contextmanager
 def join(device: str = "auto") -> Iterator[Processes]:
     """Take a place among the processes that torchrun has started; alone without it."""
-    ranks, rank, local = (int(os.environ.get(name, 0)) for name in ("WORLD_SIZE", "RANK", "LOCAL_RANK"))
-    found = _device(device, local)
+    ranks, rank = int(os.environ.get("WORLD_SIZE", 1)), rank_of_environment()
+    found = _device(device, int(os.environ.get("LOCAL_RANK", 0)))
     if ranks <= 1:
         yield Processes(device=found)
         return
@@ -103,6 +103,11 @@ def join(device: str = "auto") -> Iterator[Processes]:
         yield Processes(rank, ranks, found)
     finally:
         distributed.destroy_process_group()
+
+
+def rank_of_environment() -> int:
+    """The place that torchrun has given to this process; 0 without it."""
+    return int(os.environ.get("RANK", 0))
 
 
 def _device(wanted: str, local: int) -> torch.device:

@@ -1,0 +1,89 @@
+"""`polyref train`: train what a recipe describes."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from polyref.cli import options as o
+from polyref.errors import SettingsError
+
+if TYPE_CHECKING:
+    from polyref.experiment.training import Trained
+
+
+def train(
+    recipe: Annotated[str | None, typer.Argument(metavar="RECIPE", help="A TOML file; see docs/recipes.md.")] = None,
+    override: Annotated[
+        list[str] | None,
+        typer.Option("--override", metavar="FILE", help="A TOML file that changes keys; may be given again."),
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="Change one key, such as fit.epochs=3; may be given again."),
+    ] = None,
+    output: Annotated[
+        str | None, typer.Option("-o", "--output", metavar="FOLDER", help="Where the model goes: run.output.")
+    ] = None,
+    reindex: Annotated[bool, typer.Option("--reindex", help="Index the training file anew: it has changed.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing while it trains; train.log has it.")] = False,
+    check: Annotated[bool, typer.Option("--check", help="Only check the recipe, and write it out whole.")] = False,
+    keys: Annotated[bool, typer.Option("--keys", help="List all keys of a recipe, with what they mean.")] = False,
+    as_json: o.JsonOption = False,
+) -> None:
+    """Train the model of a recipe: schedule, model and loop put together.
+
+    A run that was stopped or killed goes on when the same command is given again, to the same weights. Under torchrun,
+    several processes train one model. Needs torch: pip install "polyref[torch]".
+    """  # fmt: skip
+    if keys:
+        from polyref.experiment.keys import table
+
+        sys.stdout.write(table())
+        return
+    if recipe is None:
+        raise SettingsError("no recipe is named; name a TOML file, or list what it may hold with --keys")
+    from polyref.experiment.reading import read_recipe, toml_of
+
+    changes = [*(settings or []), *([f"run.output={json.dumps(output)}"] if output is not None else [])]
+    found = read_recipe(recipe, overrides=override or [], settings=changes)
+    if check:
+        sys.stdout.write("\n".join(toml_of(stage) for stage in found.stages))
+        return
+    from polyref.data.extras import load
+
+    load("torch", purpose="training", extra="torch")
+    from polyref.experiment.training import train_recipe
+    from polyref.fit.processes import rank_of_environment
+
+    trained = train_recipe(found, reindex=reindex, say=lambda line: None if quiet else _say(line))
+    if rank_of_environment() == 0:
+        _show(trained, as_json)
+
+
+def _say(line: str) -> None:
+    sys.stderr.write(o.printable(line) + "\n")
+    sys.stderr.flush()
+
+
+def _show(trained: list[Trained], as_json: bool) -> None:
+    rows: list[dict[str, Any]] = [
+        {
+            "folder": str(one.folder),
+            "best": one.best,
+            "best_updates": one.best_updates,
+            "updates": one.updates,
+            "epochs": one.epochs,
+            "validations": one.history,
+        }
+        for one in trained
+    ]
+    if as_json:
+        sys.stdout.write(json.dumps({"stages": rows}) + "\n")
+        return
+    for row in rows:
+        best = f"{row['best']:.4f} after {row['best_updates']:,} of {row['updates']:,} updates"
+        sys.stdout.write(f"{o.printable(row['folder'])}: best validation {best}\n")

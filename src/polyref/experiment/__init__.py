@@ -1,0 +1,33 @@
+"""Experiments: train what a recipe describes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from polyref.experiment.training import Trained
+
+__all__ = ["train"]
+
+
+def train(
+    recipe: str | Path | Mapping[str, Any],
+    *,
+    overrides: Sequence[str | Path] = (),
+    settings: Iterable[str] = (),
+    reindex: bool = False,
+) -> list[Trained]:
+    """Train a recipe, a TOML file or its tables; gives what each stage came to, the wanted model last.
+
+    `overrides` are TOML files that change it, `settings` single keys such as "fit.epochs=3". A run that was stopped
+    goes on where it was. Needs torch: pip install "polyref[torch]".
+    """
+    from polyref.data.extras import load
+
+    load("torch", purpose="training", extra="torch")
+    from polyref.experiment.reading import read_recipe
+    from polyref.experiment.training import train_recipe
+
+    return train_recipe(read_recipe(recipe, overrides=overrides, settings=settings), reindex=reindex)

@@ -1,0 +1,91 @@
+"""How good a model is on examples that it is not trained on.
+
+In:   a model, examples with their references, how to search and which scores.
+Out:  each score; the sentences that the model said.
+Not:  when (fit/loop.py), searching (model/beam.py), scoring (score/).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from polyref.data.corpus import Corpus
+from polyref.experiment.pairs import Collation, PairBatches
+from polyref.experiment.recipe import PERPLEXITY, ValidationSection
+from polyref.feed import Stream
+from polyref.feed.stream import StreamSettings
+from polyref.model.beam import search
+from polyref.model.settings import BeamSettings
+from polyref.schedule import ScheduleSettings
+from polyref.schedule.batches import BatchSettings
+from polyref.score import evaluate
+
+
+@dataclass
+class Validation:
+    """`scores` and `said` are those of the last time that it was called."""
+
+    model: Any
+    corpus: Corpus
+    collation: Collation
+    settings: ValidationSection
+    beam: BeamSettings
+    scores: dict[str, float] = field(default_factory=dict)
+    said: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        everything = len(self.corpus)
+        count = min(self.settings.examples or everything, everything)
+        # Spread over the file: the first ones may all be of a kind.
+        self.examples = np.arange(count, dtype=np.int64) * everything // count
+        self.references = [
+            [self.corpus.reference(example, slot) for slot in range(int(self.corpus.numbers["gold"][example]))]
+            for example in self.examples.tolist()
+        ]
+
+    def __call__(self) -> float:
+        """The score that training goes by."""
+        metrics = [name for name in self.settings.metrics if name != PERPLEXITY]
+        scores: dict[str, float] = {}
+        if metrics:
+            self.said = self._say()
+            found = evaluate(
+                self.said,
+                self.references,
+                metrics=metrics,
+                tokenizer=self.settings.tokenizer,
+                fold_case=self.settings.fold_case or self.collation.fold_case,
+                allow_empty=True,
+            )
+            scores = {name: scored.score for name, scored in found.items()}
+        if PERPLEXITY in (*self.settings.metrics, self.settings.goal):
+            scores[PERPLEXITY] = self._perplexity()
+        self.scores = scores
+        return scores[self.settings.goal]
+
+    def _say(self) -> list[str]:
+        """The best sentence for each example. Those of like length are searched together."""
+        sources = self.corpus.texts["sources"].many(self.examples)
+        rows = self.collation.rows(sources, [b""] * len(sources))
+        order = sorted(range(len(rows)), key=lambda place: len(rows[place].source))
+        said = [""] * len(rows)
+        for first in range(0, len(order), self.settings.at_once):
+            places = order[first : first + self.settings.at_once]
+            batch = self.collation.batch([rows[place] for place in places], with_targets=False)
+            for place, hypotheses in zip(places, search(self.model, batch, self.beam), strict=True):
+                said[place] = self.collation.words.target.decode(hypotheses[0].tokens)
+        return said
+
+    def _perplexity(self) -> float:
+        """Of the gold references, a subword."""
+        settings = StreamSettings(ScheduleSettings("uniform"), gold_only=True)
+        total, count = 0.0, 0
+        for batch in PairBatches(Stream(self.corpus, settings), self.collation, BatchSettings(64))(0):
+            loss, tokens = self.model.loss(batch)
+            total += float(loss)
+            count += tokens
+        return math.exp(min(total / count, 50.0)) if total == total else math.nan
