@@ -270,6 +270,10 @@ def _lattice_of(example: Example) -> bytes:
 # -- in a folder ----------------------------------------------------------------------------------------------------
 
 ABOUT = "index.json"
+_FILES = [
+    *[f"{name}{suffix}" for name in _TEXTS for suffix in (".bin", ".npy")],
+    *[f"{name}-numbers.npy" for name in _NUMBERS],
+]
 VERSION = 1
 
 
@@ -302,6 +306,7 @@ def about_corpus(folder: Path) -> dict[str, Any] | None:
     try:
         about = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
         whole = all((folder / name).stat().st_size == size for name, size in about["files"].items())
+        whole &= set(_FILES) <= set(about["files"])
         kinds = {"fingerprint": str, "broken": int, "tabbed": int}
         whole &= about["version"] == VERSION and all(isinstance(about[key], kind) for key, kind in kinds.items())
         return about if whole else None

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import platform
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
@@ -23,6 +24,8 @@ from polyref.data.corpus import Corpus, about_corpus, open_corpus, save_corpus
 from polyref.data.jsonl import Fields
 from polyref.data.reading import Input, read
 from polyref.errors import InputError, OutputError
+
+_HOST = platform.node()[:40]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +54,7 @@ def indexed(
         yield open_index(input, fields, folder=folder, renew=renew, on_progress=on_progress)
         return
     with tempfile.TemporaryDirectory(prefix="polyref-") as passing:
-        with _writing(Path(passing).parent):
+        with _writing(Path(passing).parent, "set TMPDIR to a folder with more room"):
             _save(input, fields or Fields(), Path(passing), [], on_progress)
         yield open_corpus(Path(passing))
 
@@ -72,11 +75,11 @@ def open_index(
             raise InputError("there is no such file", "check the path", file=given)
     place = (folder or default_folder()) / _name(files, input, fields)
     about = None if renew else about_corpus(place)
-    if about is not None:
+    if about is not None and _has_stamps(about, files):
         _check_unchanged(about, files, input)
         return open_corpus(place)
-    with _writing(place.parent), _new_folder(place) as fresh:
-        stamps = [_stamp(path) for path in files]
+    stamps = [_stamp(path) for path in files]
+    with _writing(place.parent), _new_folder(place, stamps, renew=renew) as fresh:
         _save(input, fields, fresh, stamps, on_progress)
         if any(_stat(path) != _stat_of(stamp) for path, stamp in zip(files, stamps, strict=True)):
             raise InputError("the file changed while it was read", "start again when it is complete", file=input.name)
@@ -111,8 +114,14 @@ def _name(files: list[Path], input: Input, fields: Fields) -> str:
     return f"{files[0].name[:40]}-{digest}"
 
 
+def _has_stamps(about: dict[str, Any], files: list[Path]) -> bool:
+    """Whether an index says of each file what it was made from."""
+    stamps = about.get("source")
+    return isinstance(stamps, list) and len(stamps) == len(files) and all(isinstance(one, dict) for one in stamps)
+
+
 def _check_unchanged(about: dict[str, Any], files: list[Path], input: Input) -> None:
-    for path, stamp in zip(files, about.get("source", []), strict=False):
+    for path, stamp in zip(files, about["source"], strict=True):
         # A copy with another date is the same file.
         if _stat(path) != _stat_of(stamp) and _stamp(path)["hash"] != stamp.get("hash"):
             problem = "the file has changed since it was indexed"
@@ -121,9 +130,12 @@ def _check_unchanged(about: dict[str, Any], files: list[Path], input: Input) -> 
 
 def _stamp(path: Path) -> dict[str, Any]:
     """What a file is known by: its size and date, and what it holds."""
-    size, changed = _stat(path)
-    with path.open("rb") as file:
-        content = hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
+    try:
+        size, changed = _stat(path)
+        with path.open("rb") as file:
+            content = hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
+    except OSError as error:
+        raise InputError(f"cannot be read ({error.strerror or error})", "check the file", file=str(path)) from None
     return {"file": path.name, "size": size, "changed": changed, "hash": content}
 
 
@@ -137,18 +149,23 @@ def _stat_of(stamp: dict[str, Any]) -> tuple[Any, Any]:
 
 
 @contextmanager
-def _new_folder(place: Path) -> Iterator[Path]:
-    """A folder that takes its name when it is complete, in the place of an older one."""
+def _new_folder(place: Path, stamps: list[dict[str, Any]], *, renew: bool) -> Iterator[Path]:
+    """A folder that takes its name when it is complete, in the place of an older one.
+
+    Many ranks of a run may begin at once, and all make the same index: that of the first stays, so that no one finds it
+    gone while it is opened.
+    """
     place.parent.mkdir(parents=True, exist_ok=True)
     _sweep(place)
-    fresh = Path(tempfile.mkdtemp(prefix=f".{place.name}.{os.getpid()}.", dir=place.parent))
+    fresh = Path(tempfile.mkdtemp(prefix=f".{place.name}.{os.getpid()}.{_HOST}.", dir=place.parent))
     older = fresh.with_name(fresh.name + ".old")
     try:
         yield fresh
         try:
-            with suppress(FileNotFoundError):
-                place.rename(older)
-            fresh.rename(place)
+            if renew or not _is_made_from(place, stamps):
+                with suppress(FileNotFoundError):
+                    place.rename(older)
+                fresh.rename(place)
         except OSError:
             if about_corpus(place) is None:  # else another run has made it at the same time
                 raise
@@ -157,11 +174,21 @@ def _new_folder(place: Path) -> Iterator[Path]:
         shutil.rmtree(older, ignore_errors=True)
 
 
+def _is_made_from(place: Path, stamps: list[dict[str, Any]]) -> bool:
+    about = about_corpus(place)
+    return about is not None and about.get("source") == stamps
+
+
 def _sweep(place: Path) -> None:
-    """Remove what runs that were killed have left."""
+    """Remove what runs of this machine that were killed have left; others may share the folder, and be at work."""
     for left in place.parent.glob(f".{_escaped(place.name)}.*"):
-        process = left.name.removeprefix(f".{place.name}.").partition(".")[0]
-        if process.isdecimal() and not Path(f"/proc/{process}").exists() and Path("/proc/self").exists():
+        process, _, host = left.name.removeprefix(f".{place.name}.").partition(".")
+        if (
+            process.isdecimal()
+            and host.startswith(f"{_HOST}.")
+            and not Path(f"/proc/{process}").exists()
+            and Path("/proc/self").exists()
+        ):
             shutil.rmtree(left, ignore_errors=True)
 
 
@@ -170,9 +197,8 @@ def _escaped(name: str) -> str:
 
 
 @contextmanager
-def _writing(place: Path) -> Iterator[None]:
+def _writing(place: Path, cure: str = "name another folder with --index") -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        cure = "name another folder with --index"
         raise OutputError(f"{place}: the index cannot be written ({error.strerror or error}); {cure}") from None
