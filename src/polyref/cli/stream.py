@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -37,10 +37,10 @@ def stream(
     schedule: Annotated[
         str, typer.Option("--schedule", metavar="NAME", help="first, sample-one, uniform or shuffle.")
     ] = "shuffle",
-    epoch: Annotated[int | None, typer.Option("--epoch", metavar="E", help="One epoch, counted from 0.")] = None,
-    epochs: Annotated[
-        int | None, typer.Option("--epochs", metavar="N", help="The first N, one behind another.")
+    epoch: Annotated[
+        int | None, typer.Option("--epoch", metavar="E", help="The epoch, counted from 0; with --epochs the first.")
     ] = None,
+    epochs: Annotated[int | None, typer.Option("--epochs", metavar="N", help="So many, one behind another.")] = None,
     output: Annotated[
         str,
         typer.Option("-o", "--output", metavar="FILE", help="Where to; {epoch} in the name makes a file an epoch."),
@@ -115,6 +115,7 @@ def stream(
     from polyref.data.indexing import indexed
     from polyref.feed import Stream, StreamSettings
     from polyref.feed.lines import Share
+    from polyref.schedule.schedules import check_share
 
     wanted = _epochs(epoch, epochs)
     fresh_settings = _fresh(fresh, fresh_by, min_bleu, fluency, language_model)
@@ -124,6 +125,9 @@ def stream(
     _check_counting(count, batch_pairs, batch_tokens, as_json)
     input = Input.of(files, input_format, max_line_bytes)
     fields = Fields(id_field, source_field, references_field)
+    check_share(rank, ranks)
+    if index == "":
+        raise SettingsError("the folder of indexes has no name; give one, or leave --index out")
     place = None if index is None else Path(index)
     with ExitStack() as stack:
         with _progress(input.name) as on_progress:
@@ -137,12 +141,11 @@ def stream(
 
 
 def _epochs(epoch: int | None, epochs: int | None) -> range:
-    if epoch is not None and epochs is not None:
-        raise SettingsError("--epoch is one epoch and --epochs the first several; give one of them")
     if epochs is not None and epochs < 1:
         raise SettingsError(f"the number of epochs is {epochs}; give 1 or more")
-    check_epoch(epoch or 0)
-    return range(epochs) if epochs is not None else range(epoch or 0, (epoch or 0) + 1)
+    first = epoch or 0
+    check_epoch(first)
+    return range(first, first + (epochs or 1))
 
 
 def _fresh(
@@ -197,23 +200,26 @@ class _Target:
     fields: Fields
 
     def write(self, stream: Stream, epochs: range) -> None:
-        if self.share.start and len(epochs) > 1 and _EPOCH in self.output:
-            raise SettingsError("--start is a pair of one epoch; give --epoch with it")
+        self._check_start(stream, epochs.start)
         if self.format in ("coco", "karpathy"):
             self._write_examples(stream, epochs)
             return
         format = cast("LineFormat", self.format)
         self._check_breaks(stream, format)
-        if _EPOCH in self.output:
-            for epoch in epochs:
-                self._write_lines(stream, range(epoch, epoch + 1), format)
-        else:
-            self._write_lines(stream, epochs, format)
+        for together in [[epoch] for epoch in epochs] if _EPOCH in self.output else [list(epochs)]:
+            self._write_lines(stream, together, epochs.start, format)
 
-    def _write_lines(self, stream: Stream, epochs: range, format: LineFormat) -> None:
+    def _check_start(self, stream: Stream, epoch: int) -> None:
+        """Refuse to begin behind the end: whoever goes on there has counted something else."""
+        share = self.share
+        if share.start and next(share.blocks(stream, epoch), None) is None:
+            problem = f"epoch {epoch} has no pair {share.start:,}" + (" in this share" if share.ranks > 1 else "")
+            raise SettingsError(f"{problem}; an epoch has {len(stream):,} pairs, go on in the next one")
+
+    def _write_lines(self, stream: Stream, epochs: Sequence[int], first: int, format: LineFormat) -> None:
         from polyref.feed.lines import Share, lines
 
-        path = self.output.replace(_EPOCH, str(epochs.start))
+        path = self.output.replace(_EPOCH, str(epochs[0]))
         with ExitStack() as stack:
             if format == "parallel":
                 if path == "-":
@@ -222,8 +228,8 @@ class _Target:
             else:
                 self._check_not_input(path)
                 streams = [stack.enter_context(open_output(path))]
-            for number, epoch in enumerate(epochs):
-                share = self.share if number == 0 else Share(0, self.share.rank, self.share.ranks)
+            for epoch in epochs:
+                share = self.share if epoch == first else Share(0, self.share.rank, self.share.ranks)
                 for pieces in lines(stream, epoch, format, share):
                     for file, piece in zip(streams, pieces, strict=True):
                         file.write(piece)
