@@ -12,6 +12,7 @@ from __future__ import annotations
 import hashlib
 import os
 import platform
+import secrets
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
@@ -53,10 +54,15 @@ def indexed(
     if input.can_be_read_again:
         yield open_index(input, fields, folder=folder, renew=renew, on_progress=on_progress)
         return
-    with tempfile.TemporaryDirectory(prefix="polyref-") as passing:
-        with _writing(Path(passing).parent, "set TMPDIR to a folder with more room"):
-            _save(input, fields or Fields(), Path(passing), [], on_progress)
-        yield open_corpus(Path(passing))
+    passing = Path(tempfile.gettempdir(), f"polyref-{secrets.token_hex(8)}")
+    # Their names are known before there are such folders: a signal between the two must not leave one behind.
+    try:
+        with _writing(passing.parent, "set TMPDIR to a folder with more room"):
+            passing.mkdir(mode=0o700)
+            _save(input, fields or Fields(), passing, [], on_progress)
+        yield open_corpus(passing)
+    finally:
+        shutil.rmtree(passing, ignore_errors=True)
 
 
 def open_index(
@@ -157,9 +163,10 @@ def _new_folder(place: Path, stamps: list[dict[str, Any]], *, renew: bool) -> It
     """
     place.parent.mkdir(parents=True, exist_ok=True)
     _sweep(place)
-    fresh = Path(tempfile.mkdtemp(prefix=f".{place.name}.{os.getpid()}.{_HOST}.", dir=place.parent))
+    fresh = place.with_name(f".{place.name}.{os.getpid()}.{_HOST}.{secrets.token_hex(8)}")
     older = fresh.with_name(fresh.name + ".old")
     try:
+        fresh.mkdir(mode=0o700)
         yield fresh
         try:
             if renew or not _is_made_from(place, stamps):

@@ -1,0 +1,405 @@
+"""`polyref stream`: the pairs of an epoch, or one line that says why not."""
+
+import gzip
+import json
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+from samples import caption_lines
+
+from polyref.data import read
+from polyref.feed import stream
+
+LONGEST_WAIT = 60.0  # seconds; only a run that hangs comes near it
+RECORDS = [
+    {
+        "id": "a",
+        "source": "eins",
+        "references": ["one", "the one"],
+        "pseudo_references": [{"text": "a one", "bleu": 9}],
+    },
+    {"id": "b", "source": "zwei", "references": ["two"]},
+    {"id": "c", "source": "drei", "references": ["three", "3"], "pseudo_references": [{"text": "III", "bleu": 55.5}]},
+]
+ALL = [("eins", "one"), ("eins", "the one"), ("eins", "a one"), ("zwei", "two")]
+ALL += [("drei", "three"), ("drei", "3"), ("drei", "III")]
+
+
+@pytest.fixture
+def file(indexes, tmp_path: Path) -> Path:
+    return write(tmp_path / "data.jsonl", RECORDS)
+
+
+def write(path: Path, records: list[dict]) -> Path:
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    return path
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def table(content: bytes) -> list[tuple[str, ...]]:
+    return [tuple(line.split("\t")) for line in content.decode().splitlines()]
+
+
+def assert_refused(done, says: str) -> None:
+    assert done.code == 2, done.err
+    assert done.out == b""
+    assert done.err.startswith("polyref: ")
+    assert done.err.count("\n") == 1
+    assert says in done.err
+
+
+# -- the schedules --------------------------------------------------------------------------------------------------
+
+
+def test_an_epoch_of_shuffle_is_all_pairs_in_a_new_order(run, file):
+    done = run("stream", file)
+    assert (done.code, done.err) == (0, "")
+    assert sorted(table(done.out)) == sorted(ALL)
+    assert run("stream", file).out == done.out
+    assert run("stream", file, "--schedule", "shuffle", "--epoch", 0, "--seed", 0).out == done.out
+    others = [run("stream", file, "--epoch", epoch).out for epoch in range(1, 4)]
+    assert len({done.out, *others}) > 2
+
+
+def test_the_other_schedules(run, file):
+    assert table(run("stream", file, "--schedule", "uniform").out) == ALL
+    assert table(run("stream", file, "--schedule", "first").out) == [ALL[0], ALL[3], ALL[4]]
+    for name in ("sample-one", "sample_one"):
+        found = table(run("stream", file, "--schedule", name).out)
+        assert [source for source, _ in found] == ["eins", "zwei", "drei"]
+        assert set(found) <= set(ALL)
+    shuffled = [
+        table(run("stream", file, "--schedule", "uniform", "--order", "shuffled", "--epoch", n).out) for n in range(9)
+    ]
+    assert all(sorted(one) == sorted(ALL) for one in shuffled)
+    assert len(set(map(tuple, shuffled))) > 1
+
+
+def test_which_references_take_part(run, file):
+    gold = [pair for pair in ALL if pair[1] not in ("a one", "III")]
+    for options in (["--gold-only"], ["--limit", 1], ["--limit", 2]):
+        assert table(run("stream", file, "--schedule", "uniform", *options).out) == gold
+    assert table(run("stream", file, "--schedule", "uniform", "--limit", 3).out) == ALL
+    drawn = table(run("stream", file, "--schedule", "sample-one", "--gold-share", 0).out)
+    assert drawn == [("eins", "a one"), ("zwei", "two"), ("drei", "III")]
+    drawn = table(run("stream", file, "--gold-share", 1).out)
+    assert len(drawn) == 7
+    assert set(drawn) <= set(gold)
+    assert {source for source, _ in table(run("stream", file, "--draw").out)} == {"eins", "zwei", "drei"}
+
+
+def test_the_command_gives_the_pairs_that_the_library_gives(run, file):
+    for seed, epoch in ((1, 0), (-5, 3)):
+        expected = [(pair.source, pair.reference) for pair in stream(file, seed=seed).epoch(epoch)]
+        assert table(run("stream", file, "--seed", seed, "--epoch", epoch).out) == expected
+
+
+def test_several_epochs_come_one_behind_another(run, file):
+    one_by_one = b"".join(run("stream", file, "--epoch", epoch).out for epoch in range(3))
+    assert run("stream", file, "--epochs", 3).out == one_by_one
+    assert run("stream", file, "--epochs", 3, "--start", 5).out == b"".join(one_by_one.splitlines(True)[5:])
+
+
+def test_a_run_goes_on_anywhere(run, file):
+    whole = run("stream", file).out.splitlines(True)
+    for start in range(len(whole) + 2):
+        assert run("stream", file, "--start", start).out == b"".join(whole[start:])
+
+
+@pytest.mark.parametrize("name", ["uniform", "shuffle"])
+def test_ranks_share_an_epoch_out(name, run, file):
+    shares = [table(run("stream", file, "--schedule", name, "--rank", rank, "--ranks", 9).out) for rank in range(9)]
+    assert sorted(pair for share in shares for pair in share) == sorted(ALL)
+
+
+# -- where they go --------------------------------------------------------------------------------------------------
+
+
+def test_json_lines_say_which_pairs_are_gold(run, file):
+    found = list(map(json.loads, run("stream", file, "--schedule", "uniform", "--format", "jsonl").out.splitlines()))
+    assert found[0] == {"id": "a", "source": "eins", "reference": "one", "gold": True}
+    assert found[6] == {"id": "c", "source": "drei", "reference": "III", "gold": False, "bleu": 55.5}
+    assert len(found) == 7
+
+
+def test_prompts_and_completions(run, file, tmp_path: Path):
+    done = run("stream", file, "--schedule", "first", "--format", "prompt-completion")
+    assert json.loads(done.out.splitlines()[0]) == {"prompt": "eins", "completion": " one"}
+    chat = write(tmp_path / "chat.jsonl", [{"source": [{"role": "user", "content": "hi"}], "references": ["hello"]}])
+    done = run("stream", chat, "--format", "prompt-completion")
+    assert json.loads(done.out)["completion"] == [{"role": "assistant", "content": "hello"}]
+    assert_refused(
+        run(
+            "stream", write(tmp_path / "n.jsonl", [{"source": 1, "references": ["r"]}]), "--format", "prompt-completion"
+        ),
+        'the source of "1" is no prompt',
+    )
+
+
+@pytest.mark.parametrize("name", ["out.tsv", "out.tsv.gz"])
+def test_a_file_is_written(name, run, file, tmp_path: Path):
+    done = run("stream", file, "-o", tmp_path / name)
+    assert (done.code, done.out, done.err) == (0, b"", "")
+    content = (tmp_path / name).read_bytes()
+    content = gzip.decompress(content) if name.endswith(".gz") else content
+    assert content == run("stream", file).out
+
+
+def test_each_epoch_can_have_its_own_file(run, file, tmp_path: Path):
+    run("stream", file, "--epochs", 3, "-o", tmp_path / "epoch-{epoch}.tsv")
+    assert names(tmp_path) == ["data.jsonl", "epoch-0.tsv", "epoch-1.tsv", "epoch-2.tsv"]
+    for epoch in range(3):
+        assert (tmp_path / f"epoch-{epoch}.tsv").read_bytes() == run("stream", file, "--epoch", epoch).out
+    run("stream", file, "--epoch", 7, "-o", tmp_path / "one-{epoch}.tsv")
+    assert (tmp_path / "one-7.tsv").exists()
+
+
+@pytest.mark.parametrize(
+    ("output", "options", "expected"),
+    [
+        ("out", [], ["out.src", "out.trg"]),
+        ("out", ["--languages", "de,en"], ["out.de", "out.en"]),
+        ("out.gz", ["--languages", ".de, .en"], ["out.de.gz", "out.en.gz"]),
+        ("out.{epoch}", ["--epoch", "2"], ["out.2.src", "out.2.trg"]),
+    ],
+)
+def test_parallel_text_is_two_files(output, options, expected, run, file, tmp_path: Path):
+    done = run("stream", file, "--format", "parallel", "-o", tmp_path / output, "--schedule", "uniform", *options)
+    assert (done.code, done.err) == (0, "")
+    assert names(tmp_path) == sorted(["data.jsonl", *expected])
+    columns = [(tmp_path / name).read_bytes() for name in expected]
+    columns = [
+        gzip.decompress(one) if name.endswith(".gz") else one for one, name in zip(columns, expected, strict=True)
+    ]
+    assert list(zip(*[column.decode().splitlines() for column in columns], strict=True)) == ALL
+
+
+@pytest.mark.parametrize("format", ["coco", "karpathy"])
+def test_files_of_examples_hold_the_references_of_an_epoch(format, run, tmp_path: Path, indexes):
+    records = [{"id": n, "source": n, "references": [f"one {n}", f"two {n}", f"three {n}"]} for n in range(1, 9)]
+    path = write(tmp_path / "data.jsonl", records)
+    options = ["--format", format, "-o", tmp_path / "out-{epoch}.json", "--epochs", 2]
+    done = run("stream", path, "--schedule", "sample-one", *options)
+    assert done.code == 0, done.err
+    epochs = [[example.references for example in read(tmp_path / f"out-{epoch}.json")] for epoch in range(2)]
+    assert all(len(references) == 1 for epoch in epochs for references in epoch)
+    assert epochs[0] != epochs[1]
+    run("stream", path, *options)
+    assert [len(example.references) for example in read(tmp_path / "out-1.json")] == [3] * 8
+
+
+def test_standard_input_is_read(run, file, indexes):
+    done = run("stream", "-", stdin=file.read_bytes())
+    assert done.out == run("stream", file).out
+    assert len(names(indexes)) == 1  # that of the file
+
+
+def test_parallel_text_field_names_and_formats_are_read(run, tmp_path: Path, indexes):
+    for name, text in (("src", "eins\n"), ("ref0", "one\n"), ("ref1", "1\n")):
+        (tmp_path / f"data.{name}").write_text(text)
+    expected = [("eins", "one"), ("eins", "1")]
+    assert table(run("stream", tmp_path / "data", "--schedule", "uniform").out) == expected
+    files = [tmp_path / f"data.{name}" for name in ("src", "ref0", "ref1")]
+    assert table(run("stream", *files, "--schedule", "uniform").out) == expected
+    (tmp_path / "in.csv").write_text("prompt,answer\ns,r\n")
+    fields = ["--source-field", "prompt", "--references-field", "answer"]
+    assert run("stream", tmp_path / "in.csv", "--from", "csv", *fields).out == b"s\tr\n"
+
+
+def test_texts_with_tabs_and_line_breaks(run, tmp_path: Path, indexes):
+    records = [{"source": "s", "references": ["r"]}, {"source": "a\tb", "references": ["c\r\nd", " e "]}]
+    path = write(tmp_path / "data.jsonl", records)
+    assert_refused(run("stream", path), f"{path}:2: a text has a line break, which TSV cannot hold; choose")
+    parallel = ["--format", "parallel", "-o", tmp_path / "out"]
+    assert_refused(run("stream", path, *parallel), "which parallel text cannot hold")
+    assert names(tmp_path) == ["data.jsonl"]
+    done = run("stream", path, "--schedule", "uniform", "--line-breaks", "space")
+    assert done.out == b"s\tr\na b\tc d\na b\t e \n"
+    assert run("stream", path, *parallel, "--schedule", "uniform", "--line-breaks", "space").code == 0
+    assert (tmp_path / "out.src").read_bytes() == b"s\na\tb\na\tb\n"
+    assert run("stream", path, "--format", "jsonl").out.count(b"\n") == 3
+
+
+def test_sources_that_are_no_texts_are_json(run, tmp_path: Path, indexes):
+    records = [{"source": {"a": "ü\n\t"}, "references": ["r"]}, {"source": None, "references": ["r"]}]
+    path = write(tmp_path / "data.jsonl", records)
+    done = run("stream", path, "--schedule", "first")
+    assert done.out.decode() == '{"a": "ü\\n\\t"}\tr\nnull\tr\n'
+    lines = run("stream", path, "--format", "jsonl", "--schedule", "first").out.splitlines()
+    assert [json.loads(line)["source"] for line in lines] == [{"a": "ü\n\t"}, None]
+
+
+# -- counting -------------------------------------------------------------------------------------------------------
+
+
+def test_pairs_and_updates_are_counted(run, file):
+    done = run("stream", file, "--count", "--batch-pairs", 3, "--epochs", 2)
+    lines = done.out.decode().splitlines()
+    assert " ".join(lines[0].split()) == "pairs updates as many updates as 2 epochs of shuffle"
+    assert [line.split()[:3] for line in lines[1:5]] == [
+        ["first", "3", "1"],
+        ["sample-one", "3", "1"],
+        ["uniform", "7", "3"],
+        ["shuffle", "7", "3"],
+    ]
+    assert lines[1].endswith("6.00 epochs")
+    assert lines[5] == "an epoch each; batches of 3 pairs, under uniform cut between examples"
+
+
+def test_a_machine_gets_one_object(run, file):
+    found = json.loads(run("stream", file, "--count", "--json", "--batch-tokens", 4, "--limit", 2).out)
+    assert found["updates"] == found["schedules"][3]["updates"] in (2, 3)
+    assert [(one["schedule"], one["pairs"]) for one in found["schedules"]] == [
+        ("first", 3),
+        ("sample_one", 3),
+        ("uniform", 5),
+        ("shuffle", 5),
+    ]
+
+
+# -- what is refused ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["--schedule", "shufle"], 'unknown schedule "shufle"; did you mean shuffle?'),
+        (["--schedule", "x"], "choose one of first, sample-one, uniform, shuffle"),
+        (["--epoch", "-1"], "the epoch is -1; give 0 or more"),
+        (["--epochs", "0"], "the number of epochs is 0; give 1 or more"),
+        (["--epoch", "1", "--epochs", "2"], "give one of them"),
+        (["--limit", "0"], "limit is 0; give 1 or more"),
+        (["--limit", "2", "--gold-only"], "leave the limit out, or let pseudo-references in"),
+        (["--gold-share", "2"], "the gold share is 2.0; give a number from 0 to 1"),
+        (["--schedule", "first", "--gold-share", "0.5"], "a gold share is for sample-one and shuffle"),
+        (["--schedule", "first", "--draw"], "draw belongs to shuffle"),
+        (["--order", "shuffled"], "leave the order of the examples out"),
+        (["--seed", str(2**63)], "give a number from -2^63 to 2^63 - 1"),
+        (["--start", "-1"], "the first pair is -1; give 0 or more"),
+        (["--rank", "1"], "rank 1 of 1 is no share"),
+        (["--rank", "0", "--ranks", "0"], "rank 0 of 0 is no share"),
+        (["--fresh", "2"], "fresh paths need the lattices, and the file has not kept them for every example; make it"),
+        (["--fresh", "0"], "fresh is 0; give a number from 1"),
+        (["--fresh", "2", "--limit", "2"], "leave limit out"),
+        (["--fresh-by", "rank"], "--fresh-by belongs to fresh paths; add --fresh N"),
+        (["--min-bleu", "9"], "--min-bleu belongs to fresh paths; add --fresh N"),
+        (["--fluency", "0.1"], "--fluency belongs to fresh paths; add --fresh N"),
+        (["--language-model", "english"], "--language-model belongs to fresh paths; add --fresh N"),
+        (["--fresh", "2", "--language-model", "english"], "a language model judges fluency; add --fluency MARGIN"),
+        (["--format", "parallel"], "parallel text is two files; give -o NAME"),
+        (["--format", "parallel", "-o", "x", "--languages", "de"], 'the languages are "de"; give two different names'),
+        (["--format", "parallel", "-o", "x", "--languages", "de,de"], "give two different names"),
+        (["--format", "parallel", "-o", "x", "--languages", "../a,b"], "give two different names"),
+        (["--format", "coco", "--epochs", "2", "-o", "x.json"], "a coco file holds one epoch; put {epoch} into"),
+        (["--format", "coco", "--start", "2", "-o", "x.json"], "a coco file holds a whole epoch"),
+        (["--format", "coco", "--rank", "3", "-o", "x.json"], "rank 3 of 1 is no share"),
+        (["--format", "karpathy", "--schedule", "first", "--order", "shuffled", "-o", "x.json"], "has its own order"),
+        (["--format", "coco", "--draw", "-o", "x.json"], "a file of examples holds each reference once"),
+        (
+            ["--epochs", "2", "--start", "1", "-o", "{epoch}.tsv"],
+            "--start is a pair of one epoch; give --epoch with it",
+        ),
+        (["--batch-pairs", "3"], "--batch-pairs belongs to counting; add --count"),
+        (["--batch-tokens", "3"], "--batch-tokens belongs to counting; add --count"),
+        (["--json"], "--json belongs to counting; add --count"),
+        (["--count", "--batch-pairs", "0"], "a batch of 0 pairs holds nothing"),
+        (["-o", "data.jsonl"], "this is the input file; choose another name for the output"),
+        (["-o", "nowhere/out.tsv"], "cannot be written (No such file or directory)"),
+        (["-o", "."], "this is a folder"),
+        (["--format", "parallel", "-o", "data", "--languages", "jsonl,en"], "this is the input file"),
+        (["--index", "data.jsonl"], "the index cannot be written ("),
+        (["--index", ""], "the folder of indexes has no name"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(options, says, run, file, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    assert_refused(run("stream", "data.jsonl", *options), says)
+    assert names(tmp_path) == ["data.jsonl"]
+
+
+def test_a_file_that_has_changed_is_refused(run, file):
+    before = run("stream", file).out
+    write(file, RECORDS[:2])
+    assert_refused(
+        run("stream", file), "the file has changed since it was indexed; add --reindex to use it as it is now"
+    )
+    assert len(table(run("stream", file, "--reindex").out)) == 4
+    assert len(before.splitlines()) == 7
+    assert len(table(run("stream", file).out)) == 4
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        ("", "the file is empty"),
+        ('{"source": "s", "references": []}\n', ':1: "references" is empty; give at least one'),
+        ('{"source": "s", "references": ["r"]}\n{"source": "s", "references": [" "]}\n', ":2: reference 1 is blank"),
+        ('{"id": 1, "source": 1, "references": ["r"]}\n' * 2, ':2: the id "1" comes twice (first on line 1)'),
+        ("{\n", ":1: broken JSON"),
+    ],
+)
+def test_a_file_with_a_fault_is_refused_and_leaves_no_index(content, says, run, tmp_path: Path, indexes):
+    path = tmp_path / "data.jsonl"
+    path.write_text(content)
+    assert_refused(run("stream", path, "-o", tmp_path / "out.tsv"), says)
+    assert names(tmp_path) == ["data.jsonl"]
+    assert names(indexes) == []
+    assert_refused(run("stream", "-", stdin=content.encode()), says.partition(" (")[0])
+
+
+def test_a_file_that_is_not_there_is_refused(run, tmp_path: Path, indexes):
+    assert_refused(run("stream", tmp_path / "nothing.jsonl"), "there is no such file; check the path")
+    assert_refused(run("stream", tmp_path), "this is a folder; name a file in it")
+
+
+# -- pipes and signals ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("lines", [0, 1])
+@pytest.mark.parametrize("options", [[], ["--format", "jsonl"], ["-o", "/dev/stdout"]])
+def test_a_reader_that_goes_away_ends_the_run_quietly(options, lines, start, tmp_path: Path, indexes):
+    path = tmp_path / "captions.jsonl"
+    path.write_text(caption_lines(100))
+    process = start("stream", path, "--epochs", 1000, *options)  # the result does not fit into a pipe
+    read = [process.stdout.readline() for _ in range(lines)]
+    process.stdout.close()
+    assert process.wait(LONGEST_WAIT) == 0
+    assert process.stderr.read() == b""
+    assert all(read)
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)], ids=["Ctrl-C", "TERM"])
+def test_a_run_that_is_stopped_leaves_no_half_file(number, code, start, tmp_path: Path, indexes):
+    path = tmp_path / "captions.jsonl"
+    path.write_text(caption_lines(100))
+    process = start("stream", path, "--epochs", 10**9, "-o", tmp_path / "out.tsv")
+    wait_for(lambda: len(names(tmp_path)) > 1)
+    os.killpg(process.pid, number)
+    assert process.wait(LONGEST_WAIT) == code
+    assert b"Traceback" not in process.stderr.read()
+    assert names(tmp_path) == ["captions.jsonl"]
+
+
+def test_a_run_that_is_stopped_while_it_indexes_leaves_no_half_index(start, tmp_path: Path, indexes):
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "data.src").write_text("one\n" * 10)
+    # References from a pipe that stays empty: the index is never complete.
+    process = start("stream", tmp_path / "data.src", tmp_path / "pipe", env={**os.environ, "TMPDIR": str(tmp_path)})
+    wait_for(lambda: list(tmp_path.glob("polyref-*/references.bin")))
+    os.killpg(process.pid, signal.SIGTERM)
+    assert process.wait(LONGEST_WAIT) == 143
+    assert names(tmp_path) == ["data.src", "pipe"]
+    assert not indexes.exists()
+
+
+def wait_for(is_so) -> None:
+    last = time.monotonic() + LONGEST_WAIT
+    while not is_so():
+        assert time.monotonic() < last, "waited in vain"
+        time.sleep(0.02)
