@@ -20,7 +20,7 @@ from polyref.feed.huggingface import expansion, from_dataset, to_dataset
 
 # Some have nothing to give: a batch of those alone has no values from which its types could be told.
 BARE = [Example(f"bare{n}", "s", (Reference("one of a kind"),)) for n in range(3)]
-EXAMPLES = [*BARE, *sample()[:4], *[Example(f"more{n}", "s", (Reference("alone"),)) for n in range(3)]]
+EXAMPLES = [*BARE, *sample()[:3], *[Example(f"more{n}", "s", (Reference("alone"),)) for n in range(3)]]
 SETTINGS = {
     "hard": ExpandSettings(),
     "soft": ExpandSettings(align=AlignSettings("soft")),
@@ -43,7 +43,7 @@ def test_any_size_of_batch_gives_what_expand_gives(chosen):
     expected = records(expand(EXAMPLES, 9, settings=settings))
     before = to_dataset(EXAMPLES)
     kinds = set()
-    for size in (1, 4, 1000):
+    for size in (1, 1000):
         found = before.map(polyref.expander(9, settings=settings), batched=True, batch_size=size)
         assert records(from_dataset(found)) == expected
         kinds.add(str(found.features))

@@ -33,7 +33,7 @@ TOKENIZER = word_tokenizer(
 )
 SCHEDULES = [
     ("first", "given"),
-    ("sample_one", "shuffled"),
+    ("sample_one", "given"),
     ("uniform", "given"),
     ("uniform", "shuffled"),
     ("shuffle", "given"),
@@ -89,17 +89,10 @@ def test_the_model_sees_what_the_schedule_says_in_every_epoch(schedule, order, t
     given = stream(EXAMPLES, schedule, order=order, seed=3)
     trainer, seen = made(given, tmp_path, num_train_epochs=3)
     trainer.train()
-    assert seen.pairs == said(given, 0) + said(given, 1) + said(given, 2)
-
-
-def test_references_are_drawn_again_each_epoch(tmp_path: Path):
-    given = stream(EXAMPLES, "sample_one", seed=3)
-    trainer, seen = made(given, tmp_path, num_train_epochs=3)
-    trainer.train()
-    size = len(EXAMPLES)
-    epochs = [seen.pairs[first : first + size] for first in range(0, 3 * size, size)]
-    assert len({tuple(epoch) for epoch in epochs}) == 3
-    assert all([source for source, _ in epoch] == [example.source for example in EXAMPLES] for epoch in epochs)
+    epochs = [said(given, epoch) for epoch in range(3)]
+    assert seen.pairs == [pair for epoch in epochs for pair in epoch]
+    is_new_each_time = schedule in ("sample_one", "shuffle") or order == "shuffled"
+    assert len({tuple(epoch) for epoch in epochs}) == (3 if is_new_each_time else 1)
 
 
 def test_uniform_keeps_the_references_of_an_example_in_one_batch(tmp_path: Path):
@@ -225,7 +218,7 @@ def counted(counts: list[int], schedule: str, order: str) -> PairDataset:
 
 @given(
     counts=st.lists(st.integers(1, 6), min_size=1, max_size=30),
-    pairs=st.integers(2, 8),
+    pairs=st.integers(1, 8),
     processes=st.integers(1, 4),
     chosen=st.sampled_from(SCHEDULES),
     skipped=st.integers(0, 3),
@@ -235,7 +228,8 @@ def test_processes_share_an_epoch_without_a_pair_twice_or_missing(counts, pairs,
     try:
         found = EpochBatches(data, pairs, processes=processes, epochs=3)
     except SettingsError:
-        assert len(data) < 2 * pairs * processes or pairs == 2
+        # Hardly anything: under uniform, a batch or two for each process, whose examples leave few places to cut.
+        assert len(data) < (2 * pairs * processes if chosen[0] == "uniform" else processes)
         return
     shares = [BatchSamplerShard(found, processes, index) for index in range(processes)]
     for epoch in range(3):
@@ -244,7 +238,7 @@ def test_processes_share_an_epoch_without_a_pair_twice_or_missing(counts, pairs,
         assert {len(own) for own in dealt} == {len(found) // processes}
         in_turn = [batch for turn in zip(*dealt, strict=True) for batch in turn]
         assert [number for batch in in_turn for number in batch] == list(range(len(data)))
-        assert max(map(len, in_turn)) <= pairs
+        assert max(map(len, in_turn)) <= max(pairs, 2 if processes > 1 else 1)
         first = min(skipped, len(shares[0]))
         for share, own in zip(shares, dealt, strict=True):
             assert list(SkipBatchSampler(share, first)) == own[first:]
@@ -258,6 +252,12 @@ def test_a_batch_is_cut_between_examples_where_that_can_be():
 def test_a_batch_of_one_example_is_cut_only_if_nothing_else_is_left():
     found = EpochBatches(counted([4, 4, 4], "uniform", "given"), 4, processes=2)
     assert list(found) == [[0, 1], [2, 3], [4, 5, 6, 7], [8, 9, 10, 11]]
+
+
+def test_batches_of_one_pair_are_joined_where_they_do_not_come_out_even():
+    found = EpochBatches(counted([1] * 8, "shuffle", "given"), 1, processes=3)
+    assert list(found) == [[0, 1], [2, 3], [4], [5], [6], [7]]
+    assert list(EpochBatches(counted([1] * 4, "shuffle", "given"), 1, processes=2)) == [[0], [1], [2], [3]]
 
 
 def test_more_processes_than_pairs_are_refused():

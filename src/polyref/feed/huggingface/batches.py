@@ -6,7 +6,7 @@ Not:  which batches a process gets (accelerate deals them out in turn), the trai
 
 A trainer counts an epoch's batches once, and takes that number for all epochs. Under uniform, where examples come in
 another order each time, the number changes; and processes that get unequal numbers wait for each other for ever. So
-some batches are cut in two: between two examples, if there are two in it.
+some batches are cut in two: between two examples, if there are two in it. Batches of one pair are joined instead.
 """
 
 from __future__ import annotations
@@ -26,25 +26,36 @@ class EpochBatches:
     def __init__(self, data: PairDataset, pairs: int, *, processes: int = 1, epochs: int = 1):
         self._data = data
         self._schedule = data.stream.schedule
-        self._settings = BatchSettings(pairs)
-        self._pairs = pairs
+        # Of very little data, batches as large as asked for would leave some processes without any.
+        self._pairs = min(pairs, -(-len(data) // processes))
+        self._settings = BatchSettings(self._pairs)
         self._counts: dict[int, int] = {}
         self._cuts: dict[int, tuple[int, int]] = {}
         most = max(self._count(epoch) for epoch in range(epochs if self._varies else 1))
         self._length = -(-most // processes) * processes
-        for epoch in range(epochs if self._varies else 1):
-            missing = self._length - self._count(epoch)
-            if missing and missing > sum(self._cuts_of(epoch)):
-                raise SettingsError(
-                    f"{len(data):,} pairs in batches of at most {pairs} cannot be shared out evenly among "
-                    f"{processes} processes; give larger batches, or fewer processes"
-                )
+        if self._pairs == 1:
+            self._length = len(data) // processes * processes
+        if len(data) < processes or not all(map(self._can_be_cut, self._counts)):
+            raise SettingsError(
+                f"{len(data):,} pairs in batches of at most {pairs} cannot be shared out evenly among "
+                f"{processes} processes; give larger batches, or fewer processes"
+            )
 
     def __len__(self) -> int:
         return self._length
 
     def __iter__(self) -> Iterator[list[int]]:
-        epoch = self._data.epoch
+        return self._joined() if self._pairs == 1 else self._cut_up(self._data.epoch)
+
+    def _joined(self) -> Iterator[list[int]]:
+        """A single pair cannot be cut: a few batches hold two. The first, so that too little memory is noticed soon."""
+        joined = len(self._data) - self._length
+        for number in range(joined):
+            yield [2 * number, 2 * number + 1]
+        for number in range(2 * joined, len(self._data)):
+            yield [number]
+
+    def _cut_up(self, epoch: int) -> Iterator[list[int]]:
         missing = self._length - self._count(epoch)
         if missing < 0:
             raise SettingsError(
@@ -77,12 +88,16 @@ class EpochBatches:
 
     def _count(self, epoch: int) -> int:
         """How many batches an epoch has before any is cut."""
-        if not self._is_grouped:
-            return -(-len(self._schedule) // self._pairs)
         key = epoch if self._varies else 0
         if key not in self._counts:
-            self._counts[key] = sum(1 for _ in self._batches(key))
+            is_known = not self._is_grouped or self._pairs == 1
+            known = -(-len(self._schedule) // self._pairs)
+            self._counts[key] = known if is_known else sum(1 for _ in self._batches(key))
         return self._counts[key]
+
+    def _can_be_cut(self, epoch: int) -> bool:
+        missing = self._length - self._count(epoch)
+        return missing <= 0 or missing <= sum(self._cuts_of(epoch))
 
     def _cuts_of(self, epoch: int) -> tuple[int, int]:
         """How many batches can be cut between examples, and how many more inside their only example."""
