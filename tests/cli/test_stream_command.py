@@ -103,12 +103,13 @@ def test_the_command_gives_the_pairs_that_the_library_gives(run, file):
 def test_several_epochs_come_one_behind_another(run, file):
     one_by_one = b"".join(run("stream", file, "--epoch", epoch).out for epoch in range(3))
     assert run("stream", file, "--epochs", 3).out == one_by_one
+    assert run("stream", file, "--epoch", 1, "--epochs", 2).out == b"".join(one_by_one.splitlines(True)[7:])
     assert run("stream", file, "--epochs", 3, "--start", 5).out == b"".join(one_by_one.splitlines(True)[5:])
 
 
 def test_a_run_goes_on_anywhere(run, file):
     whole = run("stream", file).out.splitlines(True)
-    for start in range(len(whole) + 2):
+    for start in range(len(whole)):
         assert run("stream", file, "--start", start).out == b"".join(whole[start:])
 
 
@@ -156,8 +157,10 @@ def test_each_epoch_can_have_its_own_file(run, file, tmp_path: Path):
     assert names(tmp_path) == ["data.jsonl", "epoch-0.tsv", "epoch-1.tsv", "epoch-2.tsv"]
     for epoch in range(3):
         assert (tmp_path / f"epoch-{epoch}.tsv").read_bytes() == run("stream", file, "--epoch", epoch).out
-    run("stream", file, "--epoch", 7, "-o", tmp_path / "one-{epoch}.tsv")
-    assert (tmp_path / "one-7.tsv").exists()
+    rest = (tmp_path / "epoch-1.tsv").read_bytes().splitlines(True)[5:]
+    run("stream", file, "--epoch", 1, "--epochs", 2, "--start", 5, "-o", tmp_path / "rest-{epoch}.tsv")
+    assert (tmp_path / "rest-1.tsv").read_bytes() == b"".join(rest)
+    assert (tmp_path / "rest-2.tsv").read_bytes() == (tmp_path / "epoch-2.tsv").read_bytes()
 
 
 @pytest.mark.parametrize(
@@ -273,7 +276,8 @@ def test_a_machine_gets_one_object(run, file):
         (["--schedule", "x"], "choose one of first, sample-one, uniform, shuffle"),
         (["--epoch", "-1"], "the epoch is -1; give 0 or more"),
         (["--epochs", "0"], "the number of epochs is 0; give 1 or more"),
-        (["--epoch", "1", "--epochs", "2"], "give one of them"),
+        (["--start", "7"], "epoch 0 has no pair 7; an epoch has 7 pairs, go on in the next one"),
+        (["--start", "3", "--rank", "1", "--ranks", "3"], "epoch 0 has no pair 3 in this share"),
         (["--limit", "0"], "limit is 0; give 1 or more"),
         (["--limit", "2", "--gold-only"], "leave the limit out, or let pseudo-references in"),
         (["--gold-share", "2"], "the gold share is 2.0; give a number from 0 to 1"),
@@ -301,10 +305,6 @@ def test_a_machine_gets_one_object(run, file):
         (["--format", "coco", "--rank", "3", "-o", "x.json"], "rank 3 of 1 is no share"),
         (["--format", "karpathy", "--schedule", "first", "--order", "shuffled", "-o", "x.json"], "has its own order"),
         (["--format", "coco", "--draw", "-o", "x.json"], "a file of examples holds each reference once"),
-        (
-            ["--epochs", "2", "--start", "1", "-o", "{epoch}.tsv"],
-            "--start is a pair of one epoch; give --epoch with it",
-        ),
         (["--batch-pairs", "3"], "--batch-pairs belongs to counting; add --count"),
         (["--batch-tokens", "3"], "--batch-tokens belongs to counting; add --count"),
         (["--json"], "--json belongs to counting; add --count"),
@@ -356,6 +356,27 @@ def test_a_file_with_a_fault_is_refused_and_leaves_no_index(content, says, run, 
 def test_a_file_that_is_not_there_is_refused(run, tmp_path: Path, indexes):
     assert_refused(run("stream", tmp_path / "nothing.jsonl"), "there is no such file; check the path")
     assert_refused(run("stream", tmp_path), "this is a folder; name a file in it")
+
+
+def test_fresh_paths_are_other_ones_in_each_epoch(run, tmp_path: Path, indexes):
+    (tmp_path / "captions.jsonl").write_text(caption_lines(5))
+    done = run("expand", tmp_path / "captions.jsonl", "-o", tmp_path / "kept.jsonl", "-k", 5, "--keep-lattice")
+    assert done.code == 0, done.err
+    options = ["--schedule", "uniform", "--fresh", 2, "--min-bleu", 0, "--format", "jsonl"]
+    epochs = [run("stream", tmp_path / "kept.jsonl", *options, "--epoch", epoch).out for epoch in range(3)]
+    assert len(set(epochs)) == 3
+    assert run("stream", tmp_path / "kept.jsonl", *options, "--epochs", 3).out == b"".join(epochs)
+    pairs = list(map(json.loads, epochs[0].splitlines()))
+    assert sum(pair["gold"] for pair in pairs) == 15
+    assert any("bleu" in pair for pair in pairs)
+    rest = run("stream", tmp_path / "kept.jsonl", *options, "--start", 4).out
+    assert rest == b"".join(epochs[0].splitlines(True)[4:])
+    by_rank = run("stream", tmp_path / "kept.jsonl", *options, "--fresh-by", "rank").out
+    assert by_rank.count(b"\n") == len(pairs)
+    # Expanded without lattices, or by a lattice of which some are not kept.
+    run("expand", tmp_path / "captions.jsonl", "-o", tmp_path / "plain.jsonl", "-k", 5)
+    refused = run("stream", tmp_path / "plain.jsonl", *options)
+    assert_refused(refused, f"{tmp_path / 'plain.jsonl'}: fresh paths need the lattices")
 
 
 # -- pipes and signals ----------------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -206,7 +206,7 @@ class _Target:
             return
         format = cast("LineFormat", self.format)
         self._check_breaks(stream, format)
-        for together in [[epoch] for epoch in epochs] if _EPOCH in self.output else [list(epochs)]:
+        for together in (epochs[n : n + 1] for n in range(len(epochs))) if _EPOCH in self.output else [epochs]:
             self._write_lines(stream, together, epochs.start, format)
 
     def _check_start(self, stream: Stream, epoch: int) -> None:
@@ -216,7 +216,7 @@ class _Target:
             problem = f"epoch {epoch} has no pair {share.start:,}" + (" in this share" if share.ranks > 1 else "")
             raise SettingsError(f"{problem}; an epoch has {len(stream):,} pairs, go on in the next one")
 
-    def _write_lines(self, stream: Stream, epochs: Sequence[int], first: int, format: LineFormat) -> None:
+    def _write_lines(self, stream: Stream, epochs: range, first: int, format: LineFormat) -> None:
         from polyref.feed.lines import Share, lines
 
         path = self.output.replace(_EPOCH, str(epochs[0]))

@@ -125,6 +125,9 @@ class Stream:
 
     def some(self, pairs: Pairs, epoch: int) -> Iterator[Pair]:
         """Some pairs of an epoch, as the schedule has looked them up."""
+        if self._drawn is not None:
+            is_fresh = pairs.references >= self.corpus.numbers["gold"][pairs.examples]
+            self._drawn.prepare(np.unique(pairs.examples[is_fresh]), epoch)
         for example, reference in zip(pairs.examples.tolist(), pairs.references.tolist(), strict=True):
             yield self._pair(example, reference, epoch)
 
@@ -171,11 +174,19 @@ class Stream:
         if self._drawn is None:
             found = words[starts[pairs.examples] + pairs.references]
         else:
-            longest = np.maximum.reduceat(words, starts[:-1])
             is_gold = pairs.references < numbers["gold"][pairs.examples]
             own = words[starts[pairs.examples] + np.where(is_gold, pairs.references, 0)]
-            found = np.where(is_gold, own, longest[pairs.examples])
+            found = np.where(is_gold, own, self._longest_gold[pairs.examples])
         return np.maximum(sources, found.astype(np.int64))
+
+    @cached_property
+    def _longest_gold(self) -> Numbers:
+        """The words of the longest gold reference of each example."""
+        firsts = self.corpus.starts[:-1]
+        # Of every two stretches, gold ones and all up to the next example, the first is wanted.
+        borders = np.stack([firsts, firsts + self.corpus.numbers["gold"]], axis=1).ravel()
+        words = np.append(self.corpus.numbers["reference_words"].astype(np.int64), 0)
+        return np.maximum.reduceat(words, borders)[::2]
 
 
 def stream(

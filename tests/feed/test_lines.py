@@ -1,0 +1,131 @@
+"""The pairs of an epoch as lines of text."""
+
+import json
+
+import pytest
+
+from polyref.errors import SettingsError
+from polyref.example import Example, PseudoReference, Reference
+from polyref.feed import lines as lines_module
+from polyref.feed import stream
+from polyref.feed.lines import Share, examples_of_epoch, first_broken, lines
+
+EXAMPLES = [
+    Example("a", "ü", (Reference("one", 2.0), Reference("ein\u2028s")), (PseudoReference("a one", 97.13),)),
+    Example("b", ["x", {"y": None}], (Reference("two"),)),
+]
+BROKEN = [Example("1", "s", (Reference("r"),)), Example("2", "a\tb", (Reference("c\r\n\nd"), Reference("\te\n")))]
+
+
+def joined(data, format: str, epoch: int = 0, share: Share | None = None) -> list[bytes]:
+    return [b"".join(pieces) for pieces in zip(*lines(data, epoch, format, share), strict=True)]
+
+
+def test_tsv_has_a_pair_a_line():
+    data = stream(EXAMPLES, "uniform")
+    [content] = joined(data, "tsv")
+    expected = ["ü\tone", "ü\tein\u2028s", "ü\ta one", '["x", {"y": null}]\ttwo', ""]
+    assert content.decode() == "\n".join(expected)
+
+
+def test_parallel_text_has_two_files():
+    sources, references = joined(stream(EXAMPLES, "uniform"), "parallel")
+    assert sources.decode() == 'ü\nü\nü\n["x", {"y": null}]\n'
+    assert references.decode() == "one\nein\u2028s\na one\ntwo\n"
+
+
+def test_json_lines_and_prompts():
+    [content] = joined(stream(EXAMPLES, "uniform"), "jsonl")
+    found = [json.loads(line) for line in content.split(b"\n")[:-1]]
+    assert found[2] == {"id": "a", "source": "ü", "reference": "a one", "gold": False, "bleu": 97.13}
+    assert found[3] == {"id": "b", "source": ["x", {"y": None}], "reference": "two", "gold": True}
+    [content] = joined(stream(EXAMPLES[:1], "first"), "prompt-completion")
+    assert content.decode() == '{"prompt": "ü", "completion": " one"}\n'
+
+
+@pytest.mark.parametrize("format", ["tsv", "parallel", "jsonl"])
+@pytest.mark.parametrize("name", ["sample_one", "uniform", "shuffle"])
+@pytest.mark.parametrize("is_large", [False, True])
+def test_the_pieces_and_shares_of_an_epoch_are_the_epoch(format, name, is_large, monkeypatch: pytest.MonkeyPatch):
+    examples = [Example(str(n), f"s{n}", tuple(Reference(f"r{n} {m}") for m in range(n % 4 + 1))) for n in range(40)]
+    data = stream(examples, name)
+    whole = joined(data, format, 1)
+    monkeypatch.setattr(lines_module, "_AT_ONCE", 3)
+    monkeypatch.setattr(lines_module, "_AT_ONCE_OF_LARGE", 20)
+    monkeypatch.setattr(type(data.corpus), "is_large", is_large)
+    assert len(list(lines(data, 1, format))) > 3
+    assert joined(data, format, 1) == whole
+    cut = [file.splitlines(True) for file in whole]
+    for start in (1, 5, len(data) - 1):
+        assert joined(data, format, 1, Share(start)) == [b"".join(file[start:]) for file in cut]
+    shares = [joined(data, format, 1, Share(0, rank, 3)) for rank in range(3)]
+    for file, everything in enumerate(cut):
+        assert sorted(line for share in shares for line in share[file].splitlines(True)) == sorted(everything)
+    rest = joined(data, format, 1, Share(2, 1, 3))
+    assert rest == [b"".join(file.splitlines(True)[2:]) for file in shares[1]]
+
+
+def test_what_a_format_cannot_hold_becomes_a_space():
+    data = stream(BROKEN, "uniform")
+    assert joined(data, "tsv") == [b"s\tr\na b\tc d\na b\t e \n"]
+    assert joined(data, "parallel") == [b"s\na\tb\na\tb\n", b"r\nc d\n\te \n"]
+    assert [json.loads(line)["reference"] for line in joined(data, "jsonl")[0].splitlines()] == [
+        "r",
+        "c\r\n\nd",
+        "\te\n",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("texts", "expected"),
+    [
+        (["r", "r"], {"tsv": 0, "parallel": 0, "jsonl": 0}),
+        (["r\t", "r\n"], {"tsv": 1, "parallel": 2, "jsonl": 0}),
+        (["r\n", "r\t"], {"tsv": 1, "parallel": 1, "jsonl": 0}),
+        (["r", "r\t"], {"tsv": 2, "parallel": 0, "jsonl": 0}),
+    ],
+)
+def test_the_first_text_that_a_format_cannot_hold_is_found(texts, expected):
+    data = stream([Example(str(number), "s", (Reference(text),)) for number, text in enumerate(texts)])
+    assert {format: first_broken(data, format) for format in expected} == expected
+
+
+# -- examples -------------------------------------------------------------------------------------------------------
+
+
+def test_examples_hold_the_references_of_an_epoch():
+    expected = [
+        Example("a", "ü", (Reference("one", 2.0), Reference("ein\u2028s"), Reference("a one"))),
+        Example("b", ["x", {"y": None}], (Reference("two"),)),
+    ]
+    for name in ("uniform", "shuffle"):
+        assert list(examples_of_epoch(stream(EXAMPLES, name), 3)) == expected
+    gold = stream(EXAMPLES, "shuffle", gold_only=True)
+    assert [len(example.references) for example in examples_of_epoch(gold, 0)] == [2, 1]
+
+
+def test_examples_of_sample_one_hold_what_it_draws():
+    data = stream(EXAMPLES, "sample_one")
+    for epoch in range(5):
+        found = list(examples_of_epoch(data, epoch))
+        assert [example.id for example in found] == ["a", "b"]
+        assert [one.references[0].text for one in found] == [pair.reference for pair in data.epoch(epoch)]
+
+
+def test_examples_that_are_longer_than_a_piece_stay_whole(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(lines_module, "_AT_ONCE", 2)
+    assert [len(example.references) for example in examples_of_epoch(stream(EXAMPLES, "uniform"), 0)] == [3, 1]
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        ({"schedule": "first", "order": "shuffled"}, "a file of examples has its own order"),
+        ({"draw": True}, "a file of examples holds each reference once"),
+        ({"gold_share": 0.5}, "a file of examples holds each reference once"),
+    ],
+)
+def test_what_a_file_of_examples_cannot_show_is_refused(settings, says):
+    with pytest.raises(SettingsError) as refused:
+        list(examples_of_epoch(stream(EXAMPLES, **settings), 0))
+    assert says in str(refused.value)

@@ -1,0 +1,259 @@
+"""A data set under a schedule: pairs with their texts."""
+
+import pickle
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from polyref.data import sample, write
+from polyref.data.corpus import Corpus
+from polyref.errors import InputError, SettingsError
+from polyref.example import Example, PseudoReference, Reference
+from polyref.expand import ExpandSettings, Tools, expand
+from polyref.feed import Pair, Stream, StreamSettings, stream
+from polyref.fresh import FreshSettings
+from polyref.lattice import PlainEngine
+from polyref.schedule import ScheduleSettings
+
+EXAMPLES = [
+    Example("a", "ein Satz", (Reference("one", 3.0), Reference("the one")), (PseudoReference("a one of them", 97.13),)),
+    Example("b", {"image": 7}, (Reference("two"),)),
+    Example("c", "", (Reference("three"),), tuple(PseudoReference(f"p{n}", 90.0 - n) for n in range(4))),
+]
+NAMES = ["first", "sample_one", "uniform", "shuffle"]
+
+
+def texts(stream: Stream, epoch: int = 0, **share: int) -> list[str]:
+    return [pair.reference for pair in stream.epoch(epoch, **share)]
+
+
+def test_pairs_say_what_they_are():
+    pairs = list(stream(EXAMPLES, "uniform").epoch(0))
+    assert pairs[0] == Pair("a", "ein Satz", "one", True)
+    assert pairs[2] == Pair("a", "ein Satz", "a one of them", False, 97.13)
+    assert pairs[3] == Pair("b", {"image": 7}, "two", True)
+    assert len(pairs) == 9
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_any_pair_is_what_stands_there_in_the_epoch(name):
+    data = stream(EXAMPLES, name, seed=4)
+    for epoch in range(3):
+        whole = list(data.epoch(epoch))
+        assert [data.pair(number, epoch) for number in range(len(data))] == whole
+        assert list(data.epoch(epoch, start=2)) == whole[2:]
+        block = next(data.schedule.blocks(epoch))
+        assert data.references(block, epoch) == [pair.reference.encode() for pair in whole]
+        assert list(data.some(block, epoch)) == whole
+
+
+@pytest.mark.parametrize(
+    ("limit", "expected"),
+    [(1, [2, 1, 1]), (2, [2, 1, 2]), (3, [3, 1, 3]), (5, [3, 1, 5]), (100, [3, 1, 5]), (None, [3, 1, 5])],
+)
+def test_a_limit_keeps_all_gold_references_and_the_best_others(limit, expected):
+    data = stream(EXAMPLES, "uniform", limit=limit)
+    assert data.schedule.sizes.total.tolist() == expected
+    limited = [example if limit is None else example.limited(limit) for example in EXAMPLES]
+    assert texts(data) == [one.text for each in limited for one in (*each.references, *each.pseudo_references)]
+
+
+def test_gold_only_leaves_pseudo_references_out():
+    assert all(pair.is_gold for pair in stream(EXAMPLES, "shuffle", gold_only=True).epoch(0))
+    assert len(stream(EXAMPLES, "shuffle", gold_only=True)) == 4
+
+
+def test_weights_are_those_of_the_references_that_take_part():
+    for limit, expected in ((None, [3, 1, 1, 1, 1, 1, 1, 1, 1]), (2, [3, 1, 1, 1, 1])):
+        assert stream(EXAMPLES, "sample_one", limit=limit).schedule.sizes.weights.tolist() == expected
+    assert stream(EXAMPLES, "uniform").schedule.sizes.weights is None
+    assert stream(EXAMPLES[1:], "sample_one").schedule.sizes.weights is None
+
+
+def test_a_weight_decides_how_often_a_reference_is_drawn():
+    data = stream(EXAMPLES, "sample_one", gold_only=True, seed=1)
+    counts = Counter(data.pair(0, epoch).reference for epoch in range(2000))
+    assert 1400 < counts["one"] < 1600  # 1500 are expected; the bounds are five standard errors away
+    assert counts["one"] + counts["the one"] == 2000
+
+
+@pytest.mark.parametrize("weight", [0.0, -1.0, float("nan"), float("inf")])
+def test_a_weight_that_cannot_be_drawn_by_is_refused(weight):
+    examples = [Example("1", "s", (Reference("r", weight), Reference("t")))]
+    with pytest.raises(SettingsError, match="give each a number above 0"):
+        stream(examples, "sample_one")
+
+
+def test_no_examples_and_examples_without_references_are_refused():
+    with pytest.raises(SettingsError, match="there are no examples"):
+        stream([])
+    with pytest.raises(SettingsError, match="an example has no gold reference"):
+        stream([Example("1", "s", ())])
+
+
+def test_the_length_of_a_pair_is_that_of_its_longer_side():
+    data = stream(EXAMPLES, "uniform")
+    [block] = data.schedule.blocks(0)
+    assert data.lengths(block).tolist() == [2, 2, 4, 2, 1, 1, 1, 1, 1]
+
+
+def test_a_fingerprint_names_all_that_the_pairs_depend_on():
+    makers = [{}, {"seed": 1}, {"limit": 3}, {"gold_only": True}, {"draw": True}, {"gold_share": 0.5}]
+    found = {stream(EXAMPLES, **maker).fingerprint for maker in makers}
+    found |= {stream(EXAMPLES, "uniform").fingerprint, stream(EXAMPLES, "uniform", order="shuffled").fingerprint}
+    assert len(found) == 8
+    assert stream(EXAMPLES[:2]).fingerprint not in found
+    assert stream(EXAMPLES).fingerprint in found
+
+
+def test_a_file_and_its_examples_make_the_same_stream(tmp_path: Path):
+    write(EXAMPLES, tmp_path / "data.jsonl")
+    for data in (tmp_path / "data.jsonl", str(tmp_path / "data.jsonl"), [tmp_path / "data.jsonl"]):
+        found = stream(data, seed=2)
+        assert found.fingerprint == stream(iter(EXAMPLES), seed=2).fingerprint
+        assert list(found.epoch(5)) == list(stream(EXAMPLES, seed=2).epoch(5))
+
+
+def test_a_stream_of_a_file_knows_its_folder_and_its_changes(tmp_path: Path):
+    path = tmp_path / "data.jsonl"
+    write(EXAMPLES, path)
+    stream(path, index=tmp_path / "indexes")
+    assert len(list((tmp_path / "indexes").iterdir())) == 1
+    write(EXAMPLES[:2], path)
+    with pytest.raises(InputError, match="has changed since it was indexed"):
+        stream(path, index=tmp_path / "indexes")
+    assert len(stream(path, index=tmp_path / "indexes", reindex=True)) == 4
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_stream_goes_to_another_process(name, tmp_path: Path):
+    write(EXAMPLES, tmp_path / "data.jsonl")
+    for data in (stream(EXAMPLES, name), stream(tmp_path / "data.jsonl", name)):
+        copy = pickle.loads(pickle.dumps(data))
+        assert list(copy.epoch(1)) == list(data.epoch(1))
+        assert copy.fingerprint == data.fingerprint
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        ({"limit": 0}, "limit is 0; give 1 or more"),
+        ({"limit": 3, "gold_only": True}, "gold references are never cut; leave the limit out"),
+        ({"fresh": FreshSettings(2), "limit": 3}, "leave limit out"),
+        ({"fresh": FreshSettings(2), "gold_only": True}, "leave gold only out"),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused(settings, says):
+    with pytest.raises(SettingsError) as refused:
+        StreamSettings(**settings)
+    assert says in str(refused.value)
+
+
+def test_an_epoch_below_0_and_a_schedule_that_is_none_are_refused():
+    with pytest.raises(SettingsError, match="the epoch is -1; give 0 or more"):
+        list(stream(EXAMPLES).epoch(-1))
+    with pytest.raises(SettingsError, match="did you mean shuffle"):
+        stream(EXAMPLES, "shufle")
+    with pytest.raises(IndexError, match="there is no pair 9"):
+        stream(EXAMPLES).pair(9)
+
+
+# -- fresh paths ----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def kept() -> list[Example]:
+    settings = ExpandSettings(per_example=8, keep_lattice=True)
+    return list(expand(list(sample())[:6], settings=settings, engine=PlainEngine()))
+
+
+@pytest.fixture(scope="module")
+def tools() -> Tools:
+    return Tools(PlainEngine())
+
+
+def fresh_stream(kept, tools, name: str = "uniform", seed: int = 0, each: int = 3, **settings) -> Stream:
+    return stream(kept, name, seed=seed, fresh=FreshSettings(each, **settings), tools=tools)
+
+
+def test_fresh_paths_are_sentences_of_the_lattice(kept, tools):
+    by_id = {example.id: example for example in kept}
+    lattices: dict[str, set[str]] = {}
+    for pair in fresh_stream(kept, tools).epoch(0):
+        gold = {reference.text for reference in by_id[pair.id].references}
+        assert pair.is_gold == (pair.bleu is None)
+        if pair.is_gold:
+            assert pair.reference in gold
+            continue
+        assert pair.reference not in gold
+        assert pair.bleu >= 60
+        lattices.setdefault(pair.id, set()).add(pair.reference)
+    assert lattices
+    for id, found in lattices.items():
+        words = {word for reference in by_id[id].references for word in reference.text.lower().split()}
+        assert all(word in words for text in found for word in text.lower().split())
+
+
+def test_fresh_paths_change_with_the_epoch_and_the_seed_and_with_nothing_else(kept, tools):
+    data = fresh_stream(kept, tools)
+    before = texts(data, 0)
+    assert texts(data, 1) != before
+    assert texts(data, 0) == before
+    assert texts(fresh_stream(kept, tools), 0) == before
+    assert texts(fresh_stream(kept, tools, seed=1), 0) != before
+    assert texts(pickle.loads(pickle.dumps(data)), 0) == before
+
+
+@pytest.mark.parametrize("name", ["sample_one", "uniform", "shuffle"])
+@pytest.mark.parametrize("by", ["uniform", "rank"])
+def test_any_pair_has_the_text_that_it_has_in_its_epoch(name, by, kept, tools):
+    data = fresh_stream(kept, tools, name, by=by)
+    for epoch in (0, 2):
+        whole = texts(data, epoch)
+        numbers = np.random.default_rng(1).permutation(len(data)).tolist()
+        other = fresh_stream(kept, tools, name, by=by)
+        assert {number: other.pair(number, epoch).reference for number in numbers} == dict(enumerate(whole))
+        assert texts(other, epoch, start=4) == whole[4:]
+        [block] = other.schedule.blocks(epoch)
+        assert data.references(block, epoch) == [text.encode() for text in whole]
+
+
+def test_shuffle_holds_the_fresh_paths_of_uniform(kept, tools):
+    uniform, shuffle = (fresh_stream(kept, tools, name) for name in ("uniform", "shuffle"))
+    assert sorted(texts(uniform, 3)) == sorted(texts(shuffle, 3))
+
+
+def test_an_example_has_so_many_fresh_paths(kept, tools):
+    counts = Counter(pair.id for pair in fresh_stream(kept, tools, each=3).epoch(0))
+    for example in kept:
+        new = example.lattice.sentences - len({reference.text.casefold() for reference in example.references})
+        assert counts[example.id] == len(example.references) + min(3, new)
+
+
+def test_where_few_pass_they_are_said_again(kept, tools):
+    data = fresh_stream(kept, tools, each=50, min_bleu=100.0)
+    assert len(texts(data)) == len(data)
+    for pair in data.epoch(0):
+        assert pair.is_gold or pair.bleu == 100
+
+
+def test_fresh_paths_without_kept_lattices_are_refused(kept, tools):
+    for examples in (EXAMPLES, [*kept, EXAMPLES[0]]):
+        with pytest.raises(InputError) as refused:
+            fresh_stream(examples, tools)
+        assert "the file has not kept them for every example; make it with polyref expand --keep-lattice" in str(
+            refused.value
+        )
+
+
+def test_the_longest_gold_reference_stands_for_the_length_of_a_fresh_path(tools, kept):
+    long = tuple(PseudoReference("w " * 50, 1.0) for _ in range(2))
+    examples = [Example(e.id, "s", e.references, long, e.lattice) for e in kept]
+    data = Stream(Corpus.of(examples), StreamSettings(ScheduleSettings("uniform"), fresh=FreshSettings(2)), tools)
+    [block] = data.schedule.blocks(0)
+    found = data.lengths(block)
+    for place, (example, slot) in enumerate(zip(block.examples.tolist(), block.references.tolist(), strict=True)):
+        words = [len(reference.text.split()) for reference in examples[example].references]
+        assert found[place] == (words[slot] if slot < len(words) else max(words))
