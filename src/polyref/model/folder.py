@@ -3,18 +3,24 @@
 In:   a model with its vocabularies; a folder.
 Out:  the folder, with weights as safetensors and everything else as JSON; a TrainedModel that generates text.
 Not:  training (experiment/), searching (beam.py), checkpoints of a run (fit/checkpoint.py).
+
+A model that is loaded computes in double precision. Single precision rounds by the size of a batch, so that scores, and
+now and then a text, would depend on what else is in it.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from copy import deepcopy
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
+import torch
+from safetensors import SafetensorError, safe_open
 
 from polyref.errors import InputError, OutputError, SettingsError
 from polyref.model.batch import CaptionBatch, TranslationBatch
@@ -29,6 +35,7 @@ from polyref.text.subwords import Subwords
 Kind = Literal["translator", "captioner"]
 VERSION = 1
 ABOUT, WEIGHTS, SOURCE, TARGET = "model.json", "weights.safetensors", "source.json", "target.json"
+_TARGET_WORDS = "words.vectors.weight"
 _CURE = "give a folder that polyref train has made"
 
 
@@ -71,7 +78,8 @@ class TrainedModel:
         """The best texts for each input, best first.
 
         Inputs are sources for a translator; for a captioner rows of features, or ids with `features` to look them up.
-        The size of a batch changes the speed and the memory that it takes, not the texts.
+        `best` texts each, with a beam that is at least as wide. The size of a batch changes the speed and the memory
+        that it takes, not the result.
         """
         beam = beam or self.beam
         if best is not None:
@@ -92,19 +100,31 @@ class TrainedModel:
         self, inputs: Sequence[str] | npt.NDArray[np.float32], features: Features | str | Path | None = None
     ) -> Sequence[Any]:
         """What the model reads: token numbers of sources, or features of images."""
-        if isinstance(self.model, Translator):
-            if features is not None:
-                raise SettingsError("a translator reads texts; leave the features out")
-            assert self.source is not None
-            return self.source.encode_all([text.lower() for text in inputs] if self.fold_case else list(inputs))
+        if isinstance(inputs, str):
+            raise SettingsError("the input is one text; give a list of them")
+        if isinstance(self.model, Captioner):
+            return self._images(inputs, features)
+        if features is not None:
+            raise SettingsError("a translator reads texts; leave the features out")
+        if not all(isinstance(text, str) for text in inputs):
+            raise SettingsError("a translator reads texts; give a list of them")
+        assert self.source is not None
+        return self.source.encode_all([text.lower() for text in inputs] if self.fold_case else list(inputs))
+
+    def _images(
+        self, inputs: Sequence[str] | npt.NDArray[np.float32], features: Features | str | Path | None
+    ) -> Sequence[Any]:
         if isinstance(inputs, np.ndarray):
-            return list(inputs)
-        if features is None:
+            ids = [str(row) for row in range(len(inputs))]
+            features = Features(ids, inputs, name="the inputs")
+        elif features is None:
             raise SettingsError("a captioner reads features of images; give the file that holds them")
-        if not isinstance(features, Features):
-            features = Features.open(features)
-        features.check(inputs, size=self.model.settings.feature_size)
-        return list(features.rows(inputs))
+        else:
+            ids = list(inputs)
+            features = features if isinstance(features, Features) else Features.open(features)
+        assert isinstance(self.model, Captioner)
+        features.check(ids, size=self.model.settings.feature_size)
+        return list(features.rows(ids))
 
     def _search(self, rows: Sequence[Any], beam: BeamSettings) -> list[list[Generated]]:
         if isinstance(self.model, Translator):
@@ -132,7 +152,8 @@ def save_model(trained: TrainedModel, folder: str | Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / ABOUT).unlink(missing_ok=True)
-        save_weights(trained.model, folder / WEIGHTS)
+        # As they were trained; what was loaded has been made wider.
+        save_weights(deepcopy(trained.model).float(), folder / WEIGHTS)
         trained.target.save(folder / TARGET)
         if trained.source is not None:
             trained.source.save(folder / SOURCE)
@@ -156,14 +177,33 @@ def load_model(folder: str | Path) -> TrainedModel:
     about = _about(folder)
     target = Subwords.load(folder / TARGET)
     source = Subwords.load(folder / SOURCE) if about["kind"] == "translator" else None
+    _check_sizes(folder, source, target)
     try:
-        model = new_model(about["kind"], about["settings"], source, target)
         beam = BeamSettings(**about["beam"])
+        with torch.random.fork_rng(devices=[]):  # weights are drawn only to be replaced
+            model = new_model(about["kind"], about["settings"], source, target)
     except (TypeError, SettingsError) as error:
         raise InputError(f"{ABOUT} does not describe a model ({error})", _CURE, file=str(folder)) from None
     load_weights(model, folder / WEIGHTS)
-    model.eval()
-    return TrainedModel(model, source, target, beam, about["fold_case"])
+    return TrainedModel(model.double().eval(), source, target, beam, about["fold_case"])
+
+
+def _check_sizes(folder: Path, source: Subwords | None, target: Subwords) -> None:
+    """Refuse subwords that the weights are not for."""
+    path = folder / WEIGHTS
+    try:
+        with safe_open(path, "pt") as weights:
+            names = set(weights.keys())
+            for name, file, subwords in (("source.weight", SOURCE, source), (_TARGET_WORDS, TARGET, target)):
+                if subwords is None or name not in names:
+                    continue
+                size = weights.get_slice(name).get_shape()[0]
+                if size != len(subwords):
+                    problem = f"the weights are for {size:,} subwords, but {file} has {len(subwords):,}"
+                    raise InputError(problem, "put back the file that the model was trained with", file=str(path))
+    except (OSError, SafetensorError) as error:
+        problem = f"the weights cannot be read ({getattr(error, 'strerror', None) or error})"
+        raise InputError(problem, "the file is damaged or gone; train the model again", file=str(path)) from None
 
 
 def _about(folder: Path) -> dict[str, Any]:
@@ -171,19 +211,21 @@ def _about(folder: Path) -> dict[str, Any]:
         raise InputError("there is no such folder", _CURE, file=str(folder))
     try:
         about = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
-        if about["version"] != VERSION:
-            raise InputError(
-                f"the model is of version {about['version']}, and this polyref reads {VERSION}",
-                "train it again, or use the polyref that made it",
-                file=str(folder),
-            )
-        if about["kind"] not in ("translator", "captioner") or not isinstance(about["fold_case"], bool):
-            raise ValueError("unknown kind")
-        if not isinstance(about["settings"], dict) or not isinstance(about["beam"], dict):
-            raise ValueError("no settings")
     except FileNotFoundError:
         raise InputError(f"there is no {ABOUT} in it", _CURE, file=str(folder)) from None
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise InputError(f"{ABOUT} cannot be read ({error})", _CURE, file=str(folder)) from None
-    found: dict[str, Any] = about
-    return found
+    if not isinstance(about, dict) or "version" not in about:
+        raise InputError(f"{ABOUT} is about no model", _CURE, file=str(folder))
+    if about["version"] != VERSION:
+        raise InputError(
+            f"the model is of version {about['version']}, and this polyref reads {VERSION}",
+            "train it again, or use the polyref that made it",
+            file=str(folder),
+        )
+    for key, kind in (("kind", str), ("fold_case", bool), ("settings", dict), ("beam", dict)):
+        if not isinstance(about.get(key), kind):
+            raise InputError(f'{ABOUT} says no "{key}"', _CURE, file=str(folder))
+    if about["kind"] not in get_args(Kind):
+        raise InputError(f'{ABOUT} is about an unknown kind of model, "{about["kind"]}"', _CURE, file=str(folder))
+    return about

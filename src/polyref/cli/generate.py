@@ -1,0 +1,226 @@
+"""`polyref generate`: what a trained model says."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
+
+import typer
+
+from polyref.cli import options as o
+from polyref.data import MAX_LINE_BYTES, Fields, Input, Losses, WriteSettings, open_output
+from polyref.data.formats import format_of_name, without_compression
+from polyref.data.sources import Source, SourceFormat, read_sources
+from polyref.data.writing import check_not_input
+from polyref.errors import SettingsError
+from polyref.model.settings import BeamSettings, Scoring
+
+if TYPE_CHECKING:
+    from polyref.model.features import Features
+    from polyref.model.folder import Generated, TrainedModel
+
+_BATCHES_AT_ONCE = 8
+_DIGITS = 4
+Say = Callable[[Source, int], None]
+
+
+def generate(
+    model: Annotated[str, typer.Argument(metavar="MODEL", help="The folder that polyref train has made.")],
+    input: Annotated[
+        str,
+        typer.Argument(metavar="INPUT", help="Sources: any of the formats, or one a line (.txt); - is standard input."),
+    ],
+    output: Annotated[
+        str, typer.Option("-o", "--output", metavar="OUT", help="Where to: records, or lines where it ends in .txt.")
+    ] = "-",
+    features: Annotated[
+        str | None, typer.Option("--features", metavar="FILE", help="Captioners: the features of the images.")
+    ] = None,
+    feature_ids: Annotated[
+        str | None, typer.Option("--feature-ids", metavar="FILE", help="Their ids, one a line, where FILE has none.")
+    ] = None,
+    beam: Annotated[int | None, typer.Option("--beam", metavar="N", help="How wide it searches.")] = None,
+    best: Annotated[int, typer.Option("--best", metavar="N", help="So many texts each, with their scores.")] = 1,
+    scoring: Annotated[Scoring | None, typer.Option("--scoring", help="What the search ranks by.")] = None,
+    reward: Annotated[float | None, typer.Option("--reward", metavar="R", help="rewarded: what a token earns.")] = None,
+    bound: Annotated[
+        float | None, typer.Option("--bound", metavar="B", help="rewarded: up to so many times the source's length.")
+    ] = None,
+    power: Annotated[
+        float | None, typer.Option("--power", metavar="P", help="normalised: the power of the length.")
+    ] = None,
+    longest: Annotated[int | None, typer.Option("--longest", metavar="N", help="The most tokens of a text.")] = None,
+    batch: Annotated[
+        int, typer.Option("--batch", metavar="N", help="Sources at once; the result does not depend on it.")
+    ] = 32,
+    input_format: Annotated[
+        SourceFormat | None, typer.Option("--from", help="The format that is read.  [default: told by the content]")
+    ] = None,
+    id_field: o.IdField = "id",
+    source_field: o.SourceField = "source",
+    references_field: o.ReferencesField = "references",
+    max_line_bytes: o.MaxLineBytes = MAX_LINE_BYTES,
+    as_json: o.JsonOption = False,
+) -> None:
+    """Write what a trained model says about each source.
+
+    The records have "id" and "hypothesis", as polyref score reads them; with --best also "hypotheses", each with its
+    text, score and log-probability. References are not needed. How it searches is as in the recipe, unless it is told.
+    Needs torch: pip install "polyref[torch]".
+    """  # fmt: skip
+    as_text = _is_text(output, best)
+    check_not_input(output, WriteSettings("jsonl"), Input.of(input))
+    if batch < 1:
+        raise SettingsError(f"the batch is {batch}; give 1 or more")
+    from polyref.model.loading import load_model
+
+    trained = load_model(model)
+    choices = {"scoring": scoring, "reward": reward, "bound": bound, "power": power, "longest": longest}
+    settings = _beam(trained.beam, beam, best, {name: given for name, given in choices.items() if given is not None})
+    images = _features(trained, features, feature_ids)
+    losses = Losses()
+    fields = Fields(id_field, source_field, references_field)
+    sources = read_sources(input, fields, format=input_format, max_line_bytes=max_line_bytes, losses=losses)
+    with _progress(input) as say, open_output(output) as stream:
+        written = _write(sources, _Generation(trained, settings, images, batch), stream, as_text, say)
+    _show(written, output, as_json)
+    if not as_json:
+        o.say_losses(input, "not read", losses)
+
+
+def _is_text(output: str, best: int) -> bool:
+    """Whether lines are written rather than records."""
+    if without_compression(output).endswith(".txt"):
+        if best > 1:
+            raise SettingsError("a line holds one text; leave --best out, or end the output's name in .jsonl")
+        return True
+    if format_of_name(output) not in (None, "jsonl"):
+        raise SettingsError(f"{output}: hypotheses are records or lines; end the name in .jsonl or .txt")
+    return False
+
+
+def _beam(usual: BeamSettings, beam: int | None, best: int, choices: dict[str, Any]) -> BeamSettings:
+    """The model's own settings with what is given; more texts than the beam is wide widen it, unless it is given."""
+    if beam is None:
+        beam = max(usual.beam, best)
+    return replace(usual, beam=beam, best=best, **choices)
+
+
+def _features(trained: TrainedModel, features: str | None, ids: str | None) -> Features | None:
+    if features is None:
+        if trained.kind == "captioner":
+            raise SettingsError("a captioner reads features of images; give --features FILE")
+        if ids is not None:
+            raise SettingsError("--feature-ids belongs to features; add --features FILE")
+        return None
+    if trained.kind == "translator":
+        raise SettingsError("a translator reads texts; leave --features out")
+    from polyref.model.features import Features
+
+    return Features.open(features, ids)
+
+
+@dataclass(frozen=True)
+class _Generation:
+    """A model, and how it is used."""
+
+    trained: TrainedModel
+    beam: BeamSettings
+    features: Features | None
+    batch: int
+
+    def __call__(self, sources: Sequence[Source]) -> list[list[Generated]]:
+        texts = [source.text for source in sources]
+        return self.trained.generate(texts, features=self.features, beam=self.beam, batch=self.batch)
+
+
+@dataclass(frozen=True, slots=True)
+class _Written:
+    hypotheses: int
+    empty: int
+
+
+def _write(sources: Iterator[Source], generation: _Generation, stream: BinaryIO, as_text: bool, say: Say) -> _Written:
+    """Some sources at a time, so that memory does not grow with their number."""
+    hypotheses = empty = 0
+    while some := list(islice(sources, generation.batch * _BATCHES_AT_ONCE)):
+        for source, found in zip(some, generation(some), strict=True):
+            text = found[0].text if found else ""
+            empty += not text or text.isspace()
+            line = _line_of(text) if as_text else _record_of(source, text, found, generation.beam.best)
+            stream.write((line + "\n").encode())
+        hypotheses += len(some)
+        say(some[-1], hypotheses)
+    return _Written(hypotheses, empty)
+
+
+def _line_of(text: str) -> str:
+    return text.replace("\r", " ").replace("\n", " ")
+
+
+def _record_of(source: Source, text: str, found: Sequence[Generated], best: int) -> str:
+    record: dict[str, Any] = {"id": source.id, "hypothesis": text}
+    if best > 1:
+        # Rounded to less than double precision holds: the same digits whatever the batch.
+        record["hypotheses"] = [
+            {"text": one.text, "score": round(one.score, _DIGITS), "log_prob": round(one.log_prob, _DIGITS)}
+            for one in found
+        ]
+    return json.dumps(record, ensure_ascii=False)
+
+
+def _show(written: _Written, output: str, as_json: bool) -> None:
+    # The summary goes where the hypotheses do not.
+    stream = sys.stderr if o.is_standard_output(output) else sys.stdout
+    if as_json:
+        stream.write(json.dumps({"hypotheses": written.hypotheses, "empty": written.empty}) + "\n")
+        return
+    if stream is sys.stdout:
+        many = "1 hypothesis" if written.hypotheses == 1 else f"{written.hypotheses:,} hypotheses"
+        stream.write(f"{many} in {o.printable(output)}\n")
+    if written.empty:
+        sys.stderr.write(f"polyref: {written.empty:,} of them empty; polyref score takes them with --allow-empty\n")
+
+
+@contextmanager
+def _progress(file: str) -> Iterator[Say]:
+    """A bar on standard error with rate and time left; silent when that is no terminal."""
+    if not sys.stderr.isatty():
+        yield lambda source, hypotheses: None
+        return
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        Progress,
+        TaskProgressColumn,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    size = Path(file).stat().st_size if Path(file).is_file() else None
+    columns = [
+        TextColumn("generating"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TextColumn("{task.fields[hypotheses]:,} hypotheses"),
+        TextColumn("{task.fields[rate]:,.1f}/s"),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+    ]
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("generate", total=size, hypotheses=0, rate=0.0)
+
+        def show(source: Source, hypotheses: int) -> None:
+            elapsed = bar.tasks[0].elapsed or 0.0
+            rate = hypotheses / elapsed if elapsed else 0.0
+            bar.update(task, completed=source.position, hypotheses=hypotheses, rate=rate)
+
+        yield show

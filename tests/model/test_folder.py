@@ -1,0 +1,230 @@
+"""A trained model in a folder."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from small_folders import FEATURE_SIZE, SOURCES, small_folder, small_model
+
+import polyref
+from polyref.errors import InputError, OutputError, SettingsError
+from polyref.model import BeamSettings
+from polyref.model.features import Features
+from polyref.model.folder import ABOUT, SOURCE, TARGET, WEIGHTS, load_model, save_model
+
+IMAGES = np.random.default_rng(1).normal(size=(7, FEATURE_SIZE)).astype(np.float32)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return small_folder(tmp_path / "model")
+
+
+@pytest.mark.parametrize("kind", ["translator", "captioner"])
+def test_a_model_that_is_read_back_says_the_same(kind, tmp_path: Path):
+    made = small_model(kind)
+    save_model(made, tmp_path / "model")
+    loaded = load_model(tmp_path / "model")
+    inputs = SOURCES if kind == "translator" else IMAGES
+    wanted, found = made.generate(inputs), loaded.generate(inputs)
+    assert [[one.text for one in of_one] for of_one in found] == [[one.text for one in of_one] for of_one in wanted]
+    assert len({of_one[0].text for of_one in found}) > 2  # it does read its sources
+    assert (loaded.kind, loaded.beam, loaded.fold_case) == (kind, made.beam, False)
+
+
+@pytest.mark.parametrize("kind", ["translator", "captioner"])
+@pytest.mark.parametrize("batch", [1, 2, 3, 100])
+def test_the_result_does_not_depend_on_the_batch(kind, batch, tmp_path: Path):
+    loaded = load_model(small_folder(tmp_path / "model", kind))
+    inputs = SOURCES if kind == "translator" else IMAGES
+    wanted = loaded.generate(inputs, best=3)
+    found = loaded.generate(inputs, best=3, batch=batch)
+    for some, others in zip(found, wanted, strict=True):
+        assert [one.text for one in some] == [one.text for one in others]
+        np.testing.assert_allclose([one.score for one in some], [one.score for one in others], rtol=0, atol=1e-12)
+        np.testing.assert_allclose([one.log_prob for one in some], [one.log_prob for one in others], atol=1e-12)
+
+
+def test_what_was_loaded_is_saved_as_it_was(folder: Path, tmp_path: Path):
+    save_model(load_model(folder), tmp_path / "again")
+    for name in (ABOUT, WEIGHTS, SOURCE, TARGET):
+        assert (tmp_path / "again" / name).read_bytes() == (folder / name).read_bytes()
+
+
+def test_the_best_come_first_and_the_first_is_that_of_a_search_for_one(folder: Path):
+    loaded = load_model(folder)
+    several, one = loaded.generate(SOURCES, best=4), loaded.generate(SOURCES)
+    assert [texts[0] for texts in several] == [texts[0] for texts in one]
+    for texts in several:
+        assert [text.score for text in texts] == sorted((text.score for text in texts), reverse=True)
+        assert len(texts) == 4
+        assert all(text.log_prob <= text.score for text in texts)  # a reward for each token is in the score
+
+
+def test_more_texts_than_the_beam_is_wide_widen_it(folder: Path):
+    loaded = load_model(folder)
+    assert loaded.generate(["two dogs"], best=9) == loaded.generate(
+        ["two dogs"], beam=replace(loaded.beam, beam=9, best=9)
+    )
+
+
+def test_how_it_searches_can_be_told(folder: Path):
+    loaded = load_model(folder)
+    found = loaded.generate(SOURCES, beam=BeamSettings(beam=1, longest=1))
+    assert {of_one[0].text for of_one in found} == {""}  # one token, and that is the end
+
+
+def test_a_model_of_lower_case_reads_capitals_as_small_letters(tmp_path: Path):
+    loaded = load_model(small_folder(tmp_path / "folded", fold_case=True))
+    assert loaded.generate(["THE MAT"]) == loaded.generate(["the mat"])
+    kept = load_model(small_folder(tmp_path / "kept"))
+    assert kept.generate(["THE MAT"]) != kept.generate(["the mat"])
+
+
+def test_images_are_looked_up_by_their_ids(tmp_path: Path):
+    loaded = load_model(small_folder(tmp_path / "model", "captioner"))
+    ids = [f"photo {number}" for number in range(len(IMAGES))]
+    np.savez(tmp_path / "features.npz", ids=np.array(ids), feats=IMAGES)
+    wanted = loaded.generate(IMAGES)
+    assert loaded.generate(ids[::-1], features=tmp_path / "features.npz") == wanted[::-1]
+    assert loaded.generate(ids, features=Features(ids, IMAGES)) == wanted
+    with pytest.raises(InputError, match='no features for "photo 9"'):
+        loaded.generate(["photo 9"], features=tmp_path / "features.npz")
+
+
+@pytest.mark.parametrize("kind", ["translator", "captioner"])
+def test_nothing_to_read_says_nothing(kind, tmp_path: Path):
+    loaded = load_model(small_folder(tmp_path / "model", kind))
+    assert loaded.generate([] if kind == "translator" else IMAGES[:0]) == []
+
+
+def test_inputs_that_a_model_cannot_read_are_refused(tmp_path: Path):
+    translator = load_model(small_folder(tmp_path / "translator"))
+    captioner = load_model(small_folder(tmp_path / "captioner", "captioner"))
+    for wrong in (
+        lambda: translator.generate("one text"),
+        lambda: translator.generate(IMAGES),
+        lambda: translator.generate(["text"], features=Features(["1"], IMAGES[:1])),
+        lambda: translator.generate(["text"], batch=0),
+        lambda: captioner.generate(["photo 1"]),
+    ):
+        with pytest.raises(SettingsError):
+            wrong()
+    with pytest.raises(InputError, match="4 features an image, but the model reads 5"):
+        captioner.generate(IMAGES[:, :4])
+    with pytest.raises(InputError, match="features of the form 5"):
+        captioner.generate(IMAGES[0])
+    with pytest.raises(InputError, match="no numbers"):
+        captioner.generate(np.full((1, FEATURE_SIZE), np.nan, np.float32))
+
+
+def test_loading_draws_no_random_numbers(folder: Path):
+    before = torch.random.get_rng_state()
+    load_model(folder)
+    assert torch.equal(torch.random.get_rng_state(), before)
+
+
+# -- folders that are no models -------------------------------------------------------------------------------------
+
+
+def test_no_folder_and_no_model_in_it_are_told_apart(tmp_path: Path):
+    with pytest.raises(InputError, match=r"gone: there is no such folder; give a folder that polyref train has made"):
+        load_model(tmp_path / "gone")
+    with pytest.raises(InputError, match=r"there is no model\.json in it"):
+        load_model(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        ("{", "cannot be read"),
+        ("[]", "is about no model"),
+        ("{}", "is about no model"),
+        ('"version"', "is about no model"),
+        ("[" * 100_000, "cannot be read"),
+    ],
+)
+def test_a_description_that_is_none_is_refused(content, says, folder: Path):
+    (folder / ABOUT).write_text(content)
+    with pytest.raises(InputError, match=says):
+        load_model(folder)
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"version": 2}, "the model is of version 2, and this polyref reads 1; train it again"),
+        ({"kind": "painter"}, 'unknown kind of model, "painter"'),
+        ({"kind": None}, 'says no "kind"'),
+        ({"fold_case": "no"}, 'says no "fold_case"'),
+        ({"settings": {"state_size": 16, "wings": 2}}, "does not describe a model .*wings"),
+        ({"settings": {"state_size": 15}}, "does not describe a model .*even number"),
+        ({"settings": {"state_size": "16"}}, "does not describe a model"),
+        ({"beam": {"beam": 0}}, "does not describe a model .*beam is 0"),
+        ({"settings": {"state_size": 32}}, "in the file, but .* in the model"),
+    ],
+)
+def test_a_description_of_another_model_is_refused(change, says, folder: Path):
+    about = json.loads((folder / ABOUT).read_text())
+    (folder / ABOUT).write_text(json.dumps(about | change))
+    with pytest.raises(InputError, match=says):
+        load_model(folder)
+
+
+@pytest.mark.parametrize("kept", [0, 4, 100, -1])
+def test_weights_that_were_cut_off_are_refused_by_name(kept, folder: Path):
+    content = (folder / WEIGHTS).read_bytes()
+    (folder / WEIGHTS).write_bytes(content[:kept])
+    with pytest.raises(InputError, match=r"weights\.safetensors: the weights cannot be read"):
+        load_model(folder)
+
+
+@pytest.mark.parametrize("name", [WEIGHTS, SOURCE, TARGET])
+def test_a_missing_file_is_named(name, folder: Path):
+    (folder / name).unlink()
+    with pytest.raises(InputError, match=name):
+        load_model(folder)
+
+
+def test_subwords_that_the_weights_are_not_for_are_refused_with_both_sizes(folder: Path):
+    sizes = {name: len(json.loads((folder / name).read_text())["model"]["vocab"]) for name in (SOURCE, TARGET)}
+    source = (folder / SOURCE).read_bytes()
+    (folder / SOURCE).write_bytes((folder / TARGET).read_bytes())
+    says = rf"the weights are for {sizes[SOURCE]} subwords, but source\.json has {sizes[TARGET]}"
+    with pytest.raises(InputError, match=says):
+        load_model(folder)
+    (folder / TARGET).write_bytes(source)
+    (folder / SOURCE).write_bytes(source)
+    says = rf"the weights are for {sizes[TARGET]} subwords, but target\.json has {sizes[SOURCE]}"
+    with pytest.raises(InputError, match=says):
+        load_model(folder)
+
+
+def test_weights_that_are_pickled_are_refused_not_run(folder: Path):
+    torch.save({"words.vectors.weight": torch.zeros(2, 2)}, folder / WEIGHTS)
+    with pytest.raises(InputError, match="cannot be read"):
+        load_model(folder)
+
+
+def test_a_place_that_cannot_be_written_is_said(tmp_path: Path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OutputError, match="cannot be written"):
+        save_model(small_model(), tmp_path / "file")
+
+
+def test_the_front_of_the_package_loads_models_and_torch_only_then(folder: Path):
+    code = (
+        "import sys, polyref\n"
+        "assert 'torch' not in sys.modules\n"
+        "model = polyref.load_model(sys.argv[1])\n"
+        "print(model.generate(['two dogs run'])[0][0].text)"
+    )
+    done = subprocess.run([sys.executable, "-c", code, folder], capture_output=True, text=True, check=True)
+    assert done.stdout.rstrip("\n") == polyref.load_model(folder).generate(["two dogs run"])[0][0].text
