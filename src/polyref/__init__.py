@@ -9,6 +9,7 @@ from polyref.expand import ExpandSettings, expand
 from polyref.feed import Pair, Stream, stream
 from polyref.feed.huggingface import expander
 from polyref.lattice import Lattice, SearchSettings, Sentence
+from polyref.model.loading import load_model
 from polyref.score import evaluate, sentence_bleu
 from polyref.stats import statistics
 from polyref.text import TextSettings
@@ -44,6 +45,7 @@ __all__ = [
     "evaluate",
     "expand",
     "expander",
+    "load_model",
     "open_encoder",
     "read",
     "render",
