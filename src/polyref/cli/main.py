@@ -31,6 +31,8 @@ from polyref.cli.options import printable
 from polyref.cli.score import score
 from polyref.cli.stats import stats
 from polyref.cli.stream import stream
+from polyref.cli.subwords import VERBS as SUBWORDS_VERBS
+from polyref.cli.subwords import app as subwords_app
 from polyref.cli.train import train
 from polyref.errors import OutputError, PolyrefError
 
@@ -66,6 +68,9 @@ for verb in (expand, stream, lattice, matrix, convert, stats, score, train, gene
 for name, verb in ENCODER_VERBS.items():
     encoder_app.command(name)(_quiet(verb))
 app.add_typer(encoder_app, name="encoder")
+for name, verb in SUBWORDS_VERBS.items():
+    subwords_app.command(name)(_quiet(verb))
+app.add_typer(subwords_app, name="subwords")
 
 
 def _show_version(wanted: bool) -> None:

@@ -98,6 +98,10 @@ class Subwords:
     def __hash__(self) -> int:
         return hash(self._tokenizer.to_str())
 
+    def units(self) -> list[str]:
+        """The units by number, as they are written: a letter for each byte, Ġ for a space; none holds a space."""
+        return [str(self._tokenizer.id_to_token(number)) for number in range(len(self))]
+
     def encode(self, text: str) -> list[int]:
         """The numbers of a text's units; without begin and end."""
         return list(self._tokenizer.encode(_checked(text), add_special_tokens=False).ids)
