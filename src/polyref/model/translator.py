@@ -16,7 +16,7 @@ from polyref.model.attention import Attention, Memory
 from polyref.model.batch import Targets, TranslationBatch, are_real
 from polyref.model.recurrence import LstmState, make_lstm, run, step
 from polyref.model.settings import TranslatorSettings
-from polyref.model.words import Words, embedding, read
+from polyref.model.words import Words, read
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Translator(nn.Module):
             settings.layers,
             settings.dropout,
         )
-        self.source = embedding(source_words, size)
+        self.source = nn.Embedding(source_words, size)
         self.encoder = make_lstm(size, states // 2, layers, dropout, bidirectional=True)
         self.words = Words(target_words, size, states, tied=settings.tied)
         self.decoder = make_lstm(size + states * settings.input_feeding, states, layers, dropout)

@@ -19,14 +19,17 @@ class Words(nn.Module):
 
     def __init__(self, words: int, size: int, states: int, *, tied: bool):
         super().__init__()
-        self.vectors = embedding(words, size)
+        # Vectors are read with numbers around 1, and predict best with numbers far smaller; a shared table is scaled.
+        self.scale = size**0.5 if tied else 1.0
+        self.vectors = nn.Embedding(words, size)
+        nn.init.normal_(self.vectors.weight, std=1 / self.scale)
         # A shared table has one name, so that weights are saved and loaded once.
         self.output = None if tied else nn.Parameter(torch.empty(words, states).uniform_(-0.1, 0.1))
         self.bias = nn.Parameter(torch.zeros(words))
 
     def read(self, tokens: Tensor) -> Tensor:
         """tokens: any shape -> that shape x size."""
-        return read(self.vectors, tokens, "target")
+        return read(self.vectors, tokens, "target") * self.scale
 
     def predict(self, states: Tensor) -> Tensor:
         """states: any x states -> any x words, not normalised."""
@@ -35,12 +38,6 @@ class Words(nn.Module):
     def cost(self, states: Tensor, tokens: Tensor, smoothing: float) -> Tensor:
         """states: tokens x states; tokens: those that should follow. The summed negative log-likelihood."""
         return functional.cross_entropy(self.predict(states), tokens, reduction="sum", label_smoothing=smoothing)
-
-
-def embedding(words: int, size: int) -> nn.Embedding:
-    found = nn.Embedding(words, size)
-    nn.init.uniform_(found.weight, -0.1, 0.1)
-    return found
 
 
 def read(table: nn.Embedding, tokens: Tensor, what: str) -> Tensor:
