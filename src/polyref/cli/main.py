@@ -24,6 +24,7 @@ from polyref.cli.demo import demo
 from polyref.cli.encoder import VERBS as ENCODER_VERBS
 from polyref.cli.encoder import app as encoder_app
 from polyref.cli.expand import expand
+from polyref.cli.features import features
 from polyref.cli.generate import generate
 from polyref.cli.lattice import lattice
 from polyref.cli.matrix import matrix
@@ -63,7 +64,7 @@ def _quiet(verb: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-for verb in (expand, stream, lattice, matrix, convert, stats, score, train, generate, demo):
+for verb in (expand, stream, lattice, matrix, convert, stats, score, train, generate, features, demo):
     app.command()(_quiet(verb))
 for name, verb in ENCODER_VERBS.items():
     encoder_app.command(name)(_quiet(verb))
