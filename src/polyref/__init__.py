@@ -6,6 +6,7 @@ from polyref.encode import Encoder, Encoding, WordVectors, open_encoder
 from polyref.errors import InputError, MissingExtraError, OutputError, PolyrefError, SettingsError
 from polyref.example import Example, LatticeSummary, PseudoReference, Reference
 from polyref.expand import ExpandSettings, expand
+from polyref.experiment import train
 from polyref.feed import Pair, Stream, stream
 from polyref.feed.huggingface import expander
 from polyref.lattice import Lattice, SearchSettings, Sentence
@@ -53,5 +54,6 @@ __all__ = [
     "sentence_bleu",
     "statistics",
     "stream",
+    "train",
     "write",
 ]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -16,6 +18,7 @@ torch = pytest.importorskip("torch")
 from small_runs import BATCHES, SETTINGS, Line, train, weights_of  # noqa: E402
 
 from polyref.errors import InputError, OutputError, SettingsError  # noqa: E402
+from polyref.fit import checkpoint  # noqa: E402
 from polyref.fit.averaging import Average  # noqa: E402
 from polyref.fit.checkpoint import (  # noqa: E402
     BEST,
@@ -197,3 +200,26 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path):
     (tmp_path / "checkpoints").write_text("a file is in the way")
     with pytest.raises(OutputError, match=r"checkpoints: cannot be written \(.+\)"):
         train(tmp_path)
+
+
+@pytest.mark.parametrize("updates", [2, 5, BATCHES, BATCHES + 2])
+def test_a_run_with_an_average_and_frequent_validation_goes_on_exactly(tmp_path: Path, updates):
+    choices = {"average": 0.9, "validate_every": 2, "patience": 5}
+    whole, counters = train(tmp_path / "whole", **choices)
+    stopped(tmp_path / "stopped", updates, **choices)
+    resumed, counters_too = train(tmp_path / "stopped", **choices)
+    assert weights_of(resumed) == weights_of(whole)
+    assert counters_too == counters
+
+
+def test_a_full_disk_leaves_the_checkpoint_before_and_no_half_of_the_new_one(tmp_path: Path, monkeypatch):
+    before = content_of(stopped(tmp_path, 11))
+
+    def full(tensors: object, path: Path) -> None:
+        Path(path).write_bytes(b"half")
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(checkpoint, "save_file", full)
+    with pytest.raises(OutputError, match=r"checkpoints: cannot be written \(No space left on device\)"):
+        train(tmp_path)
+    assert content_of(tmp_path) == before

@@ -24,6 +24,11 @@ from polyref.fit.settings import fingerprint, run_fingerprint
         ("seed", -1, "the seed is -1; give a number from 0"),
         ("seed", 2**32, "the seed is 4294967296"),
         ("optimiser", "adam", 'unknown optimiser "adam"; choose one of sgd, adamw'),
+        ("validate_every", 0, "validate-every is 0; give 1 or more"),
+        ("recent", 0, "recent is 0; give 1 or more"),
+        ("patience", 0, "patience is 0; give 1 or more"),
+        ("average", 1.0, "the average is 1.0; give a number above 0 and under 1"),
+        ("precision", "half", 'unknown precision "half"; choose one of float32, bfloat16'),
         ("goal", "best", 'unknown goal "best"; choose one of lowest, highest'),
     ],
 )
@@ -63,6 +68,10 @@ def test_how_long_a_run_is_and_how_often_it_saves_do_not_make_it_another(choice,
         ("decay", Decay(0.9)),
         ("weight_decay", 0.1),
         ("goal", "highest"),
+        ("average", 0.9),
+        ("validate_every", 7),
+        ("patience", 2),
+        ("precision", "bfloat16"),
     ],
 )
 def test_everything_else_makes_a_run_another(choice, value):

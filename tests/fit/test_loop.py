@@ -236,3 +236,87 @@ def test_a_loss_that_is_no_number_ends_the_run_with_a_cure(tmp_path: Path):
 def test_a_validation_that_is_no_number_is_not_taken_for_the_best(tmp_path: Path):
     with pytest.raises(PolyrefError, match=f"the validation is no number after {BATCHES} updates; lower the learning"):
         train(tmp_path, validations=[math.nan, 1.0, 1.0, 1.0])
+
+
+# -- validation inside epochs, early stopping, averages ---------------------------------------------------------------
+
+
+def test_validation_comes_every_so_many_updates_and_at_the_end(tmp_path: Path):
+    told = steps_of(tmp_path, epochs=3, validate_every=4, decay=Decay(stop_after=99))
+    assert [step.updates for step in told if step.what == "validation"] == [4, 8, 12, 16, 20]
+    ends = [step for step in told if step.what == "epoch"]
+    assert [step.validation is None for step in ends] == [True, True, False]  # 21 updates: the last are validated, too
+
+
+@pytest.mark.parametrize(
+    ("validations", "recent", "patience", "updates"),
+    [
+        ([5.0, 4.0, 3.0, 2.0, 1.0, 0.5], 1, 1, 12),
+        ([5.0, 6.0, 3.0, 2.0, 1.0, 0.5], 1, 1, 4),
+        # One bad validation among good ones does not end the run: the mean still falls.
+        ([5.0, 3.0, 3.5, 2.0, 1.0, 0.5], 2, 1, 12),
+        ([5.0, 3.0, 9.0, 9.0, 1.0, 0.5], 2, 1, 6),
+        ([5.0, 3.0, 9.0, 9.0, 1.0, 0.5], 2, 2, 8),
+    ],
+)
+def test_the_run_ends_when_the_mean_of_recent_validations_is_no_better(
+    tmp_path: Path, validations, recent, patience, updates
+):
+    choices = {"validate_every": 2, "recent": recent, "patience": patience, "decay": Decay(factor=1, stop_after=99)}
+    told: list[Step] = []
+    train(tmp_path, epochs=2, validations=[*validations, 0.4], on_step=told.append, **choices)
+    assert max(step.updates for step in told) == (updates if updates < 12 else 14)
+    # A run that has ended stays ended.
+    again: list[Step] = []
+    train(tmp_path, epochs=2, validations=[1.0], on_step=again.append, **choices)
+    assert not again
+
+
+def test_the_average_of_the_weights_is_what_is_validated_and_kept(tmp_path: Path):
+    """Worked out by hand, from the weights after each update."""
+    seen: list[torch.Tensor] = []
+    model = Line()
+    validated: list[torch.Tensor] = []
+
+    def validate() -> float:
+        validated.append(model.layer.weight.detach().clone())
+        return -float(len(validated))
+
+    fit(
+        model,
+        batches=batches,
+        cost=model.cost,
+        validate=validate,
+        settings=FitSettings(epochs=1, average=0.5, learning_rate=0.1),
+        folder=tmp_path,
+        run="run",
+        on_step=lambda step: seen.append(model.layer.weight.detach().clone()),
+    )
+    expected = Line().layer.weight.detach().clone()
+    for number, weight in enumerate(seen[:BATCHES], 1):
+        keep = min(0.5, (1 + number) / (10 + number))
+        expected = keep * expected + (1 - keep) * weight
+    assert torch.allclose(validated[0], expected, atol=1e-6)
+    assert torch.allclose(model.layer.weight, expected, atol=1e-6)
+    assert not torch.allclose(seen[BATCHES - 1], expected, atol=1e-3)
+    assert torch.equal(seen[-1], seen[BATCHES - 1])  # the weights are back after validation
+
+
+def test_a_gradient_that_is_no_number_never_reaches_the_weights(tmp_path: Path):
+    model = Line()
+
+    def cost(batch):
+        loss, items = model.cost(batch)
+        return loss + (model.layer.bias * 0).sqrt().sum(), items  # 0, with a gradient that is none
+
+    with pytest.raises(PolyrefError, match="the gradient is no number after 0 updates; lower the learning rate"):
+        fit(
+            model,
+            batches=batches,
+            cost=cost,
+            validate=lambda: 1.0,
+            settings=FitSettings(epochs=1),
+            folder=tmp_path,
+            run="run",
+        )
+    assert torch.equal(model.layer.weight, Line().layer.weight)

@@ -11,7 +11,7 @@ from dataclasses import MISSING, fields
 from typing import Any
 
 from polyref.align import AdaptivePenalty
-from polyref.experiment.recipe import MODELS, NOT_CHOSEN, SECTIONS
+from polyref.experiment.recipe import DECAY, MODELS, NOT_CHOSEN, SECTIONS
 from polyref.fit import Decay
 from polyref.fresh import FreshSettings
 from polyref.model import CAPTIONING, TRANSLATING, BeamSettings
@@ -41,6 +41,8 @@ MEANINGS: dict[str, str] = {
     "expand.adaptive.step": "By how much it is lowered.",
     "expand.adaptive.floor": "How low it may get.",
     "expand.adaptive.at_least": "How many sentences are enough.",
+    "expand.veto": "The kinds of words that soft alignment never links; [] for none.",
+    "expand.position": "What a soft link loses from one end of a reference to the other.",
     "expand.fluency": "Leave out what is less fluent than the gold references by more than this.",
     "expand.keep_lattice": "Keep the lattices, for fresh paths.",
     "expand.workers": "Processes that expand.",
@@ -121,7 +123,8 @@ def _keys(prefix: str, made: Any) -> Iterator[tuple[str, str]]:
         if prefix == "fit" and one.name in NOT_CHOSEN:
             continue
         inner = TABLES.get(one.name)
-        yield f"{prefix}.{one.name}", "" if inner is not None else _toml(one.default)
+        default = getattr(DECAY, one.name) if prefix == "fit.decay" else one.default
+        yield f"{prefix}.{one.name}", "" if inner is not None else _toml(default)
         if inner is not None:
             yield from _keys(f"{prefix}.{one.name}", inner)
 

@@ -26,8 +26,8 @@ def read_recipe(
     """Read a recipe, or take its tables. Files of `overrides` come over it one after the other, then `settings` such as
     "fit.epochs=3".
 
-    What they say holds in every stage; a stage alone is meant by its name, as in "stage.pretrain.fit.epochs=3". An
-    empty value takes a key out.
+    They change a key wherever the recipe sets it, else for all stages; "stage.pretrain.fit.epochs=3" is for one stage.
+    An empty value takes a key out.
     """
     content = deepcopy(dict(recipe)) if isinstance(recipe, Mapping) else _read(recipe)
     for other in overrides:
@@ -41,23 +41,36 @@ def read_recipe(
 
 
 def override(content: Tables, changes: Mapping[str, Any]) -> None:
-    """Change a recipe; tables are merged key by key, stages by their names."""
+    """Change a recipe: each key wherever the recipe sets it, at the top or in stages; for all stages where it does not.
+
+    Tables are merged key by key. Changes under a stage's name are for that stage alone.
+    """
     changes = dict(changes)
-    by_name = _stages(changes.pop("stage", []))
-    for stage in content.get("stage", []):
-        for section in changes:
-            if isinstance(changes[section], Mapping) and isinstance(stage.get(section), dict):
-                # The stage's own value would win over what is now said for all.
-                _merge(stage[section], {key: value for key, value in changes[section].items() if key in stage[section]})
-    _merge(content, changes)
-    for name, change in by_name.items():
-        found = next((stage for stage in content.get("stage", []) if stage.get("name") == name), None)
+    own = _by_name(changes.pop("stage", []))
+    stages = [stage for stage in _list(content) if isinstance(stage, dict)]
+    for section, values in changes.items():
+        if not isinstance(values, Mapping):
+            _merge(content, {section: values})
+            continue
+        for key, value in values.items():
+            setting = [stage for stage in stages if key in stage.get(section, {})]
+            for stage in setting:
+                _merge(stage, {section: {key: value}})
+            if not setting or key in content.get(section, {}):
+                _merge(content, {section: {key: value}})
+    for name, change in own.items():
+        found = next((stage for stage in stages if stage.get("name") == name), None)
         if found is None:
-            raise SettingsError(f'there is no stage "{name}" to override; name one of the recipe')
+            raise SettingsError(f'there is no stage "{name}" to change; name one of the recipe')
         _merge(found, change)
 
 
-def _stages(given: Any) -> Tables:
+def _list(content: Tables) -> list[Any]:
+    stages = content.get("stage", [])
+    return stages if isinstance(stages, list) else []
+
+
+def _by_name(given: Any) -> Tables:
     """Stages by name, whether they come as [[stage]] or as stage.NAME."""
     if isinstance(given, Mapping):
         return dict(given)

@@ -12,15 +12,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
-from typing import Any, Literal, get_args
+from typing import Any, Literal, cast, get_args
 
-from polyref.align import AdaptivePenalty, AlignSettings, Similarity
+from polyref.align import VETO_KINDS, AdaptivePenalty, AlignSettings, Similarity, VetoKind
 from polyref.align.settings import Alignment
 from polyref.data import Fields
 from polyref.errors import SettingsError
 from polyref.experiment.checking import nearest, section_of
 from polyref.feed.stream import StreamSettings
-from polyref.fit import FitSettings
+from polyref.fit import Decay, FitSettings
 from polyref.fresh import FreshSettings
 from polyref.model import CAPTIONING, TRANSLATING, BeamSettings, CaptionerSettings, TranslatorSettings
 from polyref.schedule import Order, ScheduleSettings, schedule_named
@@ -34,6 +34,8 @@ MODELS: dict[str, type[TranslatorSettings] | type[CaptionerSettings]] = {
     "captioner": CaptionerSettings,
 }
 PERPLEXITY = "perplexity"
+# Scores begin at 0 and jump, where the perplexity of the language model falls steadily: more patience than there.
+DECAY = Decay(factor=0.7, gain=0.0, stop_after=10)
 _MOST_THREADS = 1024
 
 
@@ -84,6 +86,8 @@ class ExpandSection:
     similarity: Similarity = "rescaled"
     penalty: float = AlignSettings().penalty  # type: ignore[assignment]
     adaptive: AdaptivePenalty | None = None
+    veto: tuple[str, ...] = VETO_KINDS
+    position: float = AlignSettings().position
     fluency: float | None = None
     keep_lattice: bool = False
     workers: int = 1
@@ -92,7 +96,9 @@ class ExpandSection:
         self.alignment()
 
     def alignment(self) -> AlignSettings:
-        return AlignSettings(self.align, self.similarity, self.adaptive or self.penalty)
+        veto = cast("tuple[VetoKind, ...]", self.veto)
+        penalty = self.adaptive or self.penalty
+        return AlignSettings(self.align, self.similarity, penalty, veto=veto, position=self.position)
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,6 +241,7 @@ def _stage(name: str, content: dict[str, Any]) -> Stage:
             cure = {"goal": "set validation.goal", "seed": "set run.seed"}[unchosen]
             raise SettingsError(f'"fit.{unchosen}" follows from another key; {cure}')
     goal = "lowest" if validation.goal == PERPLEXITY else "highest"
+    fit = {"decay": {}, **content["fit"], "goal": goal, "seed": run.seed}
     found = Stage(
         name=name,
         run=run,
@@ -244,7 +251,7 @@ def _stage(name: str, content: dict[str, Any]) -> Stage:
         batch=section_of("batch", batch, BatchSettings),
         subwords=section_of("subwords", content["subwords"], SubwordsSection),
         model=model,
-        fit=section_of("fit", {**content["fit"], "goal": goal, "seed": run.seed}, FitSettings),
+        fit=section_of("fit", fit, FitSettings, decay=DECAY),
         validation=validation,
         beam=beam,
     )

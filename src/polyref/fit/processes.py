@@ -23,7 +23,7 @@ from torch.nn.parallel import DistributedDataParallel
 from polyref.errors import SettingsError
 
 # Rank 0 validates while the others wait for it.
-_PATIENCE = timedelta(hours=6)
+_PATIENCE = timedelta(hours=2)
 
 
 @dataclass(frozen=True, slots=True)

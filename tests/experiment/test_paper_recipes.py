@@ -1,0 +1,68 @@
+"""The paper's recipes hold the numbers of its Section 4, and run from end to end once they are made small."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import made_up
+import pytest
+
+from polyref.experiment.reading import read_recipe
+from polyref.model import CaptionerSettings, TranslatorSettings
+
+PAPER = Path(__file__).parents[2] / "recipes" / "paper"
+
+
+def test_the_translation_recipe_has_the_numbers_of_section_4_1():
+    recipe = read_recipe(PAPER / "nist-zh-en.toml")
+    pretrain, finetune = recipe.stages
+    assert (pretrain.subwords.source, pretrain.subwords.target) == (18_000, 10_000)
+    assert pretrain.model == TranslatorSettings(embedding_size=500, layers=2, dropout=0.3)
+    assert (pretrain.fit.optimiser, pretrain.fit.epochs, pretrain.batch.pairs) == ("sgd", 20, 64)
+    assert (pretrain.fit.learning_rate, pretrain.fit.decay.factor) == (0.1, 0.5)
+    assert (pretrain.validation.goal, finetune.validation.goal) == ("perplexity", "bleu")
+    assert (finetune.fit.epochs, finetune.fit.learning_rate, finetune.fit.decay.factor) == (30, 0.01, 0.75)
+    assert (finetune.beam.beam, finetune.beam.scoring) == (15, "rewarded")
+    adaptive = finetune.expand.adaptive
+    assert adaptive is not None
+    assert (adaptive.start, adaptive.step, adaptive.at_least) == (0.9, 0.05, 100)
+    assert finetune.run.init_from == pretrain.run.output
+    assert recipe.grid["stage.finetune.batch.pairs"] == [100, 200, 400]
+    assert recipe.grid["stage.finetune.schedule.limit"] == [4, 10, 20, 50, 100]
+    assert len(recipe.grid["run.seed"]) == 3
+
+
+def test_the_caption_recipe_has_the_numbers_of_section_4_2():
+    recipe = read_recipe(PAPER / "coco-karpathy.toml")
+    [stage] = recipe.stages
+    assert stage.model == CaptionerSettings(feature_size=2048, embedding_size=512)
+    assert (stage.fit.epochs, stage.beam.beam, stage.expand.penalty) == (100, 5, 0.6)
+    assert recipe.grid["batch.pairs"] == [50, 250, 500, 1000]
+    assert recipe.grid["schedule.limit"] == [5, 10, 20, 50, 100]
+    assert len(recipe.grid["run.seed"]) == 3
+
+
+def test_no_recipe_stops_before_its_epochs_are_over():
+    for name in ("nist-zh-en", "coco-karpathy"):
+        for stage in read_recipe(PAPER / f"{name}.toml").stages:
+            assert stage.fit.patience is None
+            assert stage.fit.decay.stop_after >= stage.fit.epochs
+
+
+@pytest.mark.parametrize("name", ["nist-zh-en", "coco-karpathy"])
+def test_a_recipe_runs_from_end_to_end_on_made_up_examples(tmp_path: Path, name):
+    pytest.importorskip("torch")
+    pytest.importorskip("tokenizers")
+    import polyref
+    from polyref.model.folder import load_model
+
+    captions = name == "coco-karpathy"
+    data = made_up.images(tmp_path, 12, 2048) if captions else made_up.translation(tmp_path, 12)
+    settings = [f"run.output={tmp_path / 'out'}", *(f"data.{key}={path}" for key, path in data.items())]
+    done = polyref.train(PAPER / f"{name}.toml", overrides=[PAPER / "small.toml"], settings=settings)
+    assert [stage.folder.name for stage in done] == (["out"] if captions else ["pretrain", "finetune"])
+    assert all(stage.epochs == 2 for stage in done)
+    assert list(done[-1].folder.glob("expanded-*.jsonl"))
+    model = load_model(done[-1].folder)
+    inputs = ["dev-e0"] if captions else ["who[cat]"]
+    assert model.generate(inputs, features=data.get("features"))[0]
