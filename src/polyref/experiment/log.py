@@ -67,7 +67,7 @@ def _for_a_person(step: Step, scores: dict[str, float], seconds: float) -> str:
     perplexity = exp(min(step.loss, 50))
     found = [
         f"{seconds / 60:6.1f} min  epoch {step.epoch + 1:>3}  update {step.updates:>7,}",
-        f"learning rate {step.learning_rate:.2g}  perplexity {perplexity:.2f}",
+        f"learning rate {step.learning_rate:.2g}  perplexity in training {perplexity:.2f}",
     ]
     if step.validation is not None:
         found += [f"{name} {score:.{2 if score >= 10 else 4}f}" for name, score in scores.items()]
