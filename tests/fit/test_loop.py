@@ -11,7 +11,7 @@ torch = pytest.importorskip("torch")
 
 from small_runs import BATCHES, SETTINGS, Line, batch_at, batches, train, weights_of  # noqa: E402
 
-from polyref.errors import PolyrefError  # noqa: E402
+from polyref.errors import PolyrefError, SettingsError  # noqa: E402
 from polyref.fit import Decay, FitSettings  # noqa: E402
 from polyref.fit.loop import Step, fit  # noqa: E402
 
@@ -320,3 +320,8 @@ def test_a_gradient_that_is_no_number_never_reaches_the_weights(tmp_path: Path):
             run="run",
         )
     assert torch.equal(model.layer.weight, Line().layer.weight)
+
+
+def test_a_precision_that_the_processor_may_die_of_is_refused(tmp_path: Path):
+    with pytest.raises(SettingsError, match='the precision is "bfloat16", which is for newer GPUs, not for this cpu'):
+        train(tmp_path, precision="bfloat16")

@@ -25,7 +25,7 @@ import torch
 from polyref.errors import PolyrefError
 from polyref.fit.averaging import Average
 from polyref.fit.checkpoint import Counters, State, load_best, load_checkpoint, save_best, save_checkpoint
-from polyref.fit.processes import Costing, Processes, shared
+from polyref.fit.processes import Costing, Processes, check_precision, shared
 from polyref.fit.settings import FitSettings
 
 Batch = TypeVar("Batch")
@@ -71,6 +71,7 @@ def fit(
     several processes each has its own batches; all need the same folder, and the first one validates and saves.
     """
     processes = processes or Processes()
+    check_precision(settings.precision, processes.device)
     run = run if processes.ranks == 1 else f"{run} {processes.ranks} processes"
     folder.mkdir(parents=True, exist_ok=True)
     state = State(model, _optimiser(model, settings), Average(model, settings.average))

@@ -62,6 +62,14 @@ class Processes:
             distributed.barrier()
 
 
+def check_precision(precision: str, device: torch.device) -> None:
+    """Refuse bfloat16 where it is not made for: on some processors torch believes in it, and dies of it."""
+    if precision == "bfloat16" and not (device.type == "cuda" and torch.cuda.is_bf16_supported()):
+        raise SettingsError(
+            f'the precision is "bfloat16", which is for newer GPUs, not for this {device.type}; use float32'
+        )
+
+
 class Costing(torch.nn.Module):
     """A model whose forward pass is the cost of a batch: what DistributedDataParallel wraps.
 
