@@ -1,5 +1,6 @@
 """A data set under a schedule: pairs with their texts."""
 
+import json
 import pickle
 from collections import Counter
 from pathlib import Path
@@ -8,14 +9,12 @@ import numpy as np
 import pytest
 
 from polyref.data import sample, write
-from polyref.data.corpus import Corpus
 from polyref.errors import InputError, SettingsError
 from polyref.example import Example, PseudoReference, Reference
 from polyref.expand import ExpandSettings, Tools, expand
 from polyref.feed import Pair, Stream, StreamSettings, stream
 from polyref.fresh import FreshSettings
 from polyref.lattice import PlainEngine
-from polyref.schedule import ScheduleSettings
 
 EXAMPLES = [
     Example("a", "ein Satz", (Reference("one", 3.0), Reference("the one")), (PseudoReference("a one of them", 97.13),)),
@@ -248,12 +247,23 @@ def test_fresh_paths_without_kept_lattices_are_refused(kept, tools):
         )
 
 
-def test_the_longest_gold_reference_stands_for_the_length_of_a_fresh_path(tools, kept):
-    long = tuple(PseudoReference("w " * 50, 1.0) for _ in range(2))
-    examples = [Example(e.id, "s", e.references, long, e.lattice) for e in kept]
-    data = Stream(Corpus.of(examples), StreamSettings(ScheduleSettings("uniform"), fresh=FreshSettings(2)), tools)
-    [block] = data.schedule.blocks(0)
-    found = data.lengths(block)
-    for place, (example, slot) in enumerate(zip(block.examples.tolist(), block.references.tolist(), strict=True)):
-        words = [len(reference.text.split()) for reference in examples[example].references]
-        assert found[place] == (words[slot] if slot < len(words) else max(words))
+def as_text(source):
+    return source if isinstance(source, str) else json.dumps(source, ensure_ascii=False)
+
+
+def test_the_length_of_a_fresh_path_is_its_own():
+    examples = list(expand(sample(), settings=ExpandSettings(5, keep_lattice=True)))
+    pairs = stream(examples, "uniform", fresh=5)
+    lengths = pairs.lengths(next(pairs.schedule.blocks(3)))
+    found = [len(pair.reference.split()) for pair in pairs.epoch(3)]
+    sources = [len(as_text(pair.source).split()) for pair in pairs.epoch(3)]
+    assert lengths.tolist() == [max(both) for both in zip(found, sources, strict=True)]
+
+
+def test_gold_that_stands_in_for_fresh_paths_is_gold():
+    examples = list(expand(sample(), settings=ExpandSettings(5, keep_lattice=True)))
+    pairs = stream(examples, "uniform", fresh=FreshSettings(3, min_bleu=100))
+    texts = {example.id: {reference.text for reference in example.references} for example in examples}
+    for pair in pairs.epoch(0):
+        assert pair.is_gold == (pair.bleu is None) == (pair.reference in texts[pair.id])
+    assert pairs.short > 0

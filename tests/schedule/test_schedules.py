@@ -259,7 +259,22 @@ def test_a_schedule_goes_to_another_process(way):
     assert pairs_of(copy, 1) == pairs_of(schedule, 1)
 
 
-def test_pairs_are_cut_from_a_place_on():
-    pairs = Pairs(*[np.arange(4)] * 3)
-    assert pairs.from_place(3).numbers.tolist() == [3]
-    assert pairs.from_place(4).numbers.tolist() == []
+def test_pairs_are_cut_from_place_to_place():
+    pairs = Pairs(*[np.arange(4)] * 3, epoch=7)
+    assert pairs.part(3, 9).numbers.tolist() == [3]
+    assert pairs.part(4, 5).numbers.tolist() == []
+    assert pairs.part(1, 3).epoch == 7
+
+
+@pytest.mark.parametrize("epoch", [3.0, 1.5, "3", None])
+def test_an_epoch_is_a_whole_number(epoch):
+    # 3.0 equals 3, so that what is remembered of one would be taken for the other.
+    schedule = Schedule(SIZES)
+    for ask in (lambda: schedule.pair(0, epoch), lambda: next(schedule.blocks(epoch))):
+        with pytest.raises(SettingsError, match=r"the epoch is .*give a whole number"):
+            ask()
+
+
+def test_a_seed_is_a_whole_number():
+    with pytest.raises(SettingsError, match=r"the seed is 1.0; give a whole number"):
+        ScheduleSettings(seed=1.0)

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 StreamFormat = Literal["tsv", "jsonl", "parallel", "prompt-completion", "coco", "karpathy"]
 FreshBy = Literal["uniform", "rank"]
 _EPOCH = "{epoch}"
+_SUFFIXES: dict[str, StreamFormat] = {".tsv": "tsv", ".jsonl": "jsonl"}
 
 
 def stream(
@@ -46,11 +47,13 @@ def stream(
         typer.Option("-o", "--output", metavar="FILE", help="Where to; {epoch} in the name makes a file an epoch."),
     ] = "-",
     format: Annotated[
-        StreamFormat, typer.Option("--format", help="parallel is two files, named FILE.src and FILE.trg.")
-    ] = "tsv",
+        StreamFormat | None,
+        typer.Option("--format", help="parallel is two files, FILE.src and FILE.trg.  [default: tsv, or by the name]"),
+    ] = None,
     languages: Annotated[
-        str, typer.Option("--languages", metavar="A,B", help="Parallel text: what the two names end in.")
-    ] = "src,trg",
+        str | None,
+        typer.Option("--languages", metavar="A,B", help="Parallel: what the two names end in.  [default: src,trg]"),
+    ] = None,
     order: Annotated[
         Order, typer.Option("--order", help="Of the examples, for all but shuffle: as given, or new in each epoch.")
     ] = "given",
@@ -122,7 +125,11 @@ def stream(
     settings = StreamSettings(
         ScheduleSettings(schedule_named(schedule), order, seed, draw, gold_share), limit, gold_only, fresh_settings
     )
+    if count:
+        _check_only_counting(output, start, ranks, format)
     _check_counting(count, batch_pairs, batch_tokens, as_json)
+    written = _format(format, output)
+    endings = _endings(languages, written)
     input = Input.of(files, input_format, max_line_bytes)
     fields = Fields(id_field, source_field, references_field)
     check_share(rank, ranks)
@@ -136,15 +143,17 @@ def stream(
         if count:
             _count(pairs, batch_pairs, batch_tokens, wanted, as_json)
             return
-        target = _Target(output, format, _endings(languages), line_breaks, Share(start, rank, ranks), input, fields)
-        target.write(pairs, wanted)
+        _Target(output, written, endings, line_breaks, Share(start, rank, ranks), input, fields).write(pairs, wanted)
+        _say_short(pairs, fresh)
 
 
 def _epochs(epoch: int | None, epochs: int | None) -> range:
-    if epochs is not None and epochs < 1:
-        raise SettingsError(f"the number of epochs is {epochs}; give 1 or more")
+    if epochs is not None and not 1 <= epochs < 2**31:
+        cure = "give 1 or more" if epochs < 1 else "give less than 2^31"
+        raise SettingsError(f"the number of epochs is {epochs}; {cure}")
     first = epoch or 0
     check_epoch(first)
+    check_epoch(first + (epochs or 1) - 1)
     return range(first, first + (epochs or 1))
 
 
@@ -177,6 +186,12 @@ def _tools(fresh: FreshSettings | None, language_model: str | None) -> Any:
 
     model = None if language_model is None else open_language_model(language_model)
     return Tools(AutoEngine(o.say_compiling), language_model=model)
+
+
+def _say_short(stream: Stream, fresh: int | None) -> None:
+    if stream.short:
+        number = f"{stream.short:,} time{'s' if stream.short > 1 else ''} an example"
+        sys.stderr.write(f"polyref: {number} had fewer than {fresh} fresh paths that pass, and said them again\n")
 
 
 def _with_file(file: str, make: Callable[[], Stream]) -> Stream:
@@ -280,7 +295,24 @@ class _Target:
             yield replace(read_again, references=example.references, pseudo_references=(), lattice=None)
 
 
-def _endings(languages: str) -> tuple[str, str]:
+def _format(format: StreamFormat | None, output: str) -> StreamFormat:
+    """The format that is asked for, or that the name of the output tells."""
+    if format is not None:
+        return format
+    bare = output.removesuffix(".gz").removesuffix(".zst")
+    for suffix, found in _SUFFIXES.items():
+        if bare.endswith(suffix):
+            return found
+    for suffix in (".parquet", ".csv", ".json", ".src"):
+        if bare.endswith(suffix):
+            raise SettingsError(f"{output}: the name does not tell how pairs are written; give --format")
+    return "tsv"
+
+
+def _endings(languages: str | None, format: StreamFormat) -> tuple[str, str]:
+    if languages is not None and format != "parallel":
+        raise SettingsError("--languages names the files of parallel text; add --format parallel")
+    languages = "src,trg" if languages is None else languages
     names = [name.strip().lstrip(".") for name in languages.split(",")]
     if len(names) != 2 or not all(names) or names[0] == names[1] or any("/" in name for name in names):
         raise SettingsError(f'the languages are "{languages}"; give two different names with a comma, such as de,en')
@@ -288,6 +320,13 @@ def _endings(languages: str) -> tuple[str, str]:
 
 
 # -- counting -------------------------------------------------------------------------------------------------------
+
+
+def _check_only_counting(output: str, start: int, ranks: int, format: StreamFormat | None) -> None:
+    """Refuse what has no effect where nothing is written."""
+    for option, is_given in (("-o", output != "-"), ("--start", start), ("--ranks", ranks > 1), ("--format", format)):
+        if is_given:
+            raise SettingsError(f"--count writes no pairs; leave {option} out")
 
 
 def _check_counting(count: bool, pairs: int | None, tokens: int | None, as_json: bool) -> None:

@@ -15,11 +15,12 @@ import os
 import weakref
 from array import array
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
+from time import sleep
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -270,6 +271,7 @@ def _lattice_of(example: Example) -> bytes:
 # -- in a folder ----------------------------------------------------------------------------------------------------
 
 ABOUT = "index.json"
+_TRIES, _PAUSE = 50, 0.02  # opening an index that other runs make anew
 _FILES = [
     *[f"{name}{suffix}" for name in _TEXTS for suffix in (".bin", ".npy")],
     *[f"{name}-numbers.npy" for name in _NUMBERS],
@@ -298,7 +300,14 @@ def save_corpus(
     files = {path.name: path.stat().st_size for path in sorted(folder.iterdir())}
     found = {"version": VERSION, "fingerprint": filling.fingerprint(), "files": files}
     breaks = {"broken": filling.broken, "tabbed": filling.tabbed}
-    (folder / ABOUT).write_text(json.dumps({**found, **breaks, **about}, indent=1) + "\n", encoding="utf-8")
+    write_about(folder, {**found, **breaks, **about})
+
+
+def write_about(folder: Path, about: dict[str, Any]) -> None:
+    """Say what the corpus in a folder is about."""
+    new = folder / f"{ABOUT}.{os.getpid()}"
+    new.write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
+    new.replace(folder / ABOUT)
 
 
 def about_corpus(folder: Path) -> dict[str, Any] | None:
@@ -316,12 +325,32 @@ def about_corpus(folder: Path) -> dict[str, Any] | None:
 
 def open_corpus(folder: Path, fingerprint: str | None = None) -> Corpus:
     """Map the corpus in a folder; a fingerprint refuses another one."""
-    about = about_corpus(folder)
-    if about is None or fingerprint not in (None, about["fingerprint"]):
-        raise InputError("the index has changed or gone", "start again", file=str(folder))
+    for _ in range(_TRIES):
+        about, place = about_corpus(folder), _place_of(folder)
+        if about is None:
+            sleep(_PAUSE)  # another run may be putting a new one in its place
+            continue
+        if fingerprint not in (None, about["fingerprint"]):
+            break
+        with suppress(FileNotFoundError):
+            corpus = _open_corpus(folder, about)
+            if _place_of(folder) == place:  # else some of its files may be of another one
+                return corpus
+    raise InputError("the index has changed or gone", "start again", file=str(folder))
+
+
+def _open_corpus(folder: Path, about: dict[str, Any]) -> Corpus:
     texts = {name: _mapped(folder / f"{name}.bin", np.load(folder / f"{name}.npy", mmap_mode="r")) for name in _TEXTS}
     numbers = {name: _loaded(folder / f"{name}-numbers.npy") for name in _NUMBERS}
     return Corpus(texts, numbers, about["fingerprint"], about["broken"], about["tabbed"], folder)
+
+
+def _place_of(folder: Path) -> int | None:
+    """What tells a folder from another one of the same name."""
+    try:
+        return folder.stat().st_ino
+    except OSError:
+        return None
 
 
 def _mapped(path: Path, starts: Array) -> Texts:

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from polyref.data.corpus import Corpus, about_corpus, open_corpus, save_corpus
+from polyref.data.corpus import Corpus, about_corpus, open_corpus, save_corpus, write_about
 from polyref.data.jsonl import Fields
 from polyref.data.reading import Input, read
 from polyref.errors import InputError, OutputError
@@ -82,7 +82,10 @@ def open_index(
     place = (folder or default_folder()) / _name(files, input, fields)
     about = None if renew else about_corpus(place)
     if about is not None and _has_stamps(about, files):
-        _check_unchanged(about, files, input)
+        stamps = _check_unchanged({**about, "source": [*about["source"]]}, files, input)
+        if stamps != about["source"]:
+            with suppress(OSError):  # the next run reads the file once more, and no harm is done
+                write_about(place, {**about, "source": stamps})
         return open_corpus(place)
     stamps = [_stamp(path) for path in files]
     with _writing(place.parent), _new_folder(place, stamps, renew=renew) as fresh:
@@ -126,12 +129,18 @@ def _has_stamps(about: dict[str, Any], files: list[Path]) -> bool:
     return isinstance(stamps, list) and len(stamps) == len(files) and all(isinstance(one, dict) for one in stamps)
 
 
-def _check_unchanged(about: dict[str, Any], files: list[Path], input: Input) -> None:
-    for path, stamp in zip(files, about["source"], strict=True):
-        # A copy with another date is the same file.
-        if _stat(path) != _stat_of(stamp) and _stamp(path)["hash"] != stamp.get("hash"):
+def _check_unchanged(about: dict[str, Any], files: list[Path], input: Input) -> list[dict[str, Any]]:
+    """Refuse a file that is not what it was; what comes back are the stamps of today."""
+    stamps: list[dict[str, Any]] = about["source"]
+    for number, path in enumerate(files):
+        if _stat(path) == _stat_of(stamps[number]):
+            continue
+        stamp = _stamp(path)
+        if stamp["hash"] != stamps[number].get("hash"):
             problem = "the file has changed since it was indexed"
             raise InputError(problem, "add --reindex to use it as it is now", file=input.name)
+        stamps[number] = stamp  # a copy with another date is the same file
+    return stamps
 
 
 def _stamp(path: Path) -> dict[str, Any]:

@@ -11,13 +11,14 @@ import json
 import os
 import tempfile
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from polyref.data.corpus import Corpus
-from polyref.errors import InputError
+from polyref.errors import InputError, OutputError
 from polyref.schedule.mixing import Numbers
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ class DrawnTexts:
         self._settings = settings
         self._seed = seed
         self._tools = tools
+        self.short = 0  # examples that gave fewer than they have places for, in the epochs so far
         self._close: Callable[[], object] = lambda: None
         self._forget(-1)
 
@@ -48,7 +50,8 @@ class DrawnTexts:
         self._epoch = epoch
         self._process = os.getpid()
         self._close()
-        self._file = tempfile.TemporaryFile()  # noqa: SIM115 - open until another epoch, or until nobody has this
+        with _writing():
+            self._file = tempfile.TemporaryFile()  # noqa: SIM115 - open until another epoch, or until nobody has this
         self._close = weakref.finalize(self, self._file.close)
         self._end = 0
         self._places = np.zeros(len(self._corpus), np.int64)  # where in the file, counted from 1; 0: not drawn
@@ -82,11 +85,33 @@ class DrawnTexts:
             self._tools = Tools()
         drawn = draw_fresh(examples, self._settings, epoch=epoch, seed=self._seed, tools=self._tools)
         for number, example, pseudo in zip(numbers, examples, drawn, strict=True):
-            found: Drawn = [(one.text, one.bleu) for one in pseudo]
+            found: Drawn = [(one.text, round(one.bleu, 2)) for one in pseudo]
+            self.short += len(found) < self._places_of(number)
             # Where fewer pass than there are places, they are said again in turn; where none does, the gold ones.
             again = found or [(reference.text, None) for reference in example.references]
             texts = [again[slot % len(again)] for slot in range(self._settings.per_example)]
             content = json.dumps(texts).encode()
-            os.pwrite(self._file.fileno(), content, self._end)
+            self._write(content)
             self._places[number], self._sizes[number] = self._end + 1, len(content)
             self._end += len(content)
+
+    def _places_of(self, number: int) -> int:
+        """How many places an example has for fresh paths: no more than its lattice has new sentences."""
+        return min(self._settings.per_example, int(self._corpus.numbers["new"][number]))
+
+    def _write(self, content: bytes) -> None:
+        with _writing():
+            done = 0
+            while done < len(content):
+                done += os.pwrite(self._file.fileno(), content[done:], self._end + done)
+
+
+@contextmanager
+def _writing() -> Iterator[None]:
+    """The file has no name that a person knows, so the fault must not be taken for one of the output."""
+    try:
+        yield
+    except OSError as error:
+        place = tempfile.gettempdir()
+        problem = f"{place}: the fresh paths of an epoch cannot be kept ({error.strerror or error})"
+        raise OutputError(f"{problem}; name another folder with TMPDIR") from None

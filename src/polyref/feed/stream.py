@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     from polyref.fresh import FreshSettings
 
 
+_MOST = 2**31
+
+
 @dataclass(frozen=True, slots=True)
 class StreamSettings:
     """Which references take part, and in which schedule.
@@ -47,8 +50,10 @@ class StreamSettings:
     fresh: FreshSettings | None = None
 
     def __post_init__(self) -> None:
-        if self.limit is not None and self.limit < 1:
-            raise SettingsError(f"limit is {self.limit}; give 1 or more")
+        if self.limit is not None and not 1 <= self.limit < _MOST:
+            raise SettingsError(f"limit is {self.limit}; give {'1 or more' if self.limit < 1 else 'less than 2^31'}")
+        if self.gold_only and self.schedule.gold_share is not None:
+            raise SettingsError("without pseudo-references all is gold; leave the gold share out")
         if self.gold_only and self.limit is not None:
             raise SettingsError("gold references are never cut; leave the limit out, or let pseudo-references in")
         if self.fresh is not None and (self.gold_only or self.limit is not None):
@@ -111,6 +116,11 @@ class Stream:
         """Names all that the pairs depend on, so that a run does not go on with others."""
         return hashlib.blake2b(f"{self.corpus.fingerprint}{self.settings}".encode(), digest_size=16).hexdigest()
 
+    @property
+    def short(self) -> int:
+        """Examples that gave fewer fresh paths than they have places for, in the epochs that were drawn so far."""
+        return 0 if self._drawn is None else self._drawn.short
+
     # -- pairs --------------------------------------------------------------------------------------------------
 
     def pair(self, number: int, epoch: int = 0) -> Pair:
@@ -164,29 +174,14 @@ class Stream:
         return found
 
     def lengths(self, pairs: Pairs) -> Numbers:
-        """The length of each pair in words cut at spaces: of the source or of the reference, whichever is longer.
-
-        Those of fresh paths are not known before they are drawn; the longest gold reference stands for them.
-        """
+        """The length of each pair in words cut at spaces: of the source or of the reference, whichever is longer."""
         numbers, starts = self.corpus.numbers, self.corpus.starts
         sources = numbers["source_words"][pairs.examples].astype(np.int64)
-        words = numbers["reference_words"]
         if self._drawn is None:
-            found = words[starts[pairs.examples] + pairs.references]
+            words = numbers["reference_words"][starts[pairs.examples] + pairs.references]
         else:
-            is_gold = pairs.references < numbers["gold"][pairs.examples]
-            own = words[starts[pairs.examples] + np.where(is_gold, pairs.references, 0)]
-            found = np.where(is_gold, own, self._longest_gold[pairs.examples])
-        return np.maximum(sources, found.astype(np.int64))
-
-    @cached_property
-    def _longest_gold(self) -> Numbers:
-        """The words of the longest gold reference of each example."""
-        firsts = self.corpus.starts[:-1]
-        # Of every two stretches, gold ones and all up to the next example, the first is wanted.
-        borders = np.stack([firsts, firsts + self.corpus.numbers["gold"]], axis=1).ravel()
-        words = np.append(self.corpus.numbers["reference_words"].astype(np.int64), 0)
-        return np.maximum.reduceat(words, borders)[::2]
+            words = np.array([len(text.decode().split()) for text in self.references(pairs, pairs.epoch)])
+        return np.maximum(sources, words.astype(np.int64))
 
 
 def stream(
@@ -199,7 +194,7 @@ def stream(
     gold_only: bool = False,
     draw: bool = False,
     gold_share: float | None = None,
-    fresh: FreshSettings | None = None,
+    fresh: FreshSettings | int | None = None,
     tools: Tools | None = None,
     fields: Fields | None = None,
     format: Format | None = None,
@@ -209,8 +204,13 @@ def stream(
     """The pairs of a file (or of examples) under one of first, sample_one, uniform and shuffle.
 
     A file is indexed once, in the user's cache folder or in `index`; one that has changed since is refused unless
-    `reindex` is set. See ScheduleSettings and StreamSettings for the other choices.
+    `reindex` is set. `fresh` may be a number, with the usual settings. See ScheduleSettings and StreamSettings for the
+    other choices.
     """
+    if isinstance(fresh, int):
+        from polyref.fresh import FreshSettings
+
+        fresh = FreshSettings(fresh)
     settings = StreamSettings(
         ScheduleSettings(schedule_named(schedule), order, seed, draw, gold_share), limit, gold_only, fresh
     )

@@ -113,7 +113,7 @@ def _texts(stream: Stream, pairs: Pairs, epoch: int) -> list[Pair]:
     """Pairs with their texts: what stream.pair gives for each, looked up together."""
     numbers, ids = stream.corpus.numbers, stream.corpus.texts["ids"].many(pairs.examples)
     is_text = numbers["is_text"][pairs.examples].tolist()
-    is_gold = pairs.references < numbers["gold"][pairs.examples]
+    bleus = _bleus(stream, pairs, pairs.references < numbers["gold"][pairs.examples], epoch)
     columns = (
         [id.decode() for id in ids],
         [
@@ -121,8 +121,8 @@ def _texts(stream: Stream, pairs: Pairs, epoch: int) -> list[Pair]:
             for source, text in zip(stream.sources(pairs), is_text, strict=True)
         ],
         [reference.decode() for reference in stream.references(pairs, epoch)],
-        is_gold.tolist(),
-        _bleus(stream, pairs, is_gold, epoch),
+        [bleu is None for bleu in bleus],
+        bleus,
     )
     return list(map(Pair, *columns))
 

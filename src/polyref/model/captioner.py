@@ -14,9 +14,11 @@ from torch import Tensor, nn
 
 from polyref.errors import InputError
 from polyref.model.batch import CaptionBatch, are_real
-from polyref.model.recurrence import LstmState, make_lstm, run, step
+from polyref.model.recurrence import LstmState, make_lstm, run_forward, step
 from polyref.model.settings import CaptionerSettings
 from polyref.model.words import Words
+
+_SPREAD = 0.06
 
 
 class Captioner(nn.Module):
@@ -30,7 +32,8 @@ class Captioner(nn.Module):
         self.mean = nn.Parameter(torch.zeros(settings.feature_size), requires_grad=False)
         self.deviation = nn.Parameter(torch.ones(settings.feature_size), requires_grad=False)
         self.image = nn.Linear(settings.feature_size, size)
-        self.words = Words(words, size, states, tied=settings.tied)
+        # Captions are few and many words rare: what was never learned about a word should say little.
+        self.words = Words(words, size, states, tied=settings.tied, spread=_SPREAD)
         self.decoder = make_lstm(size, states, settings.layers, settings.dropout)
         self.drop = nn.Dropout(settings.dropout)
 
@@ -63,7 +66,7 @@ class Captioner(nn.Module):
             raise ValueError("a batch without targets has no loss")
         image = self.see(batch.features)[:, None]  # images x 1 x embedding
         vectors = self.drop(torch.cat([image, self.words.read(targets.inputs)], 1))  # images x (1 + steps) x embedding
-        states, _ = run(self.decoder, vectors, targets.lengths + 1)  # images x (1 + steps) x states
+        states = run_forward(self.decoder, vectors)  # images x (1 + steps) x states
         real = are_real(targets.lengths, targets.inputs.shape[1])
         said = self.drop(states[:, 1:][real])  # target tokens x states
         smoothing = self.settings.label_smoothing if self.training else 0.0

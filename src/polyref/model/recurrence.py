@@ -2,7 +2,8 @@
 
 In:   vectors; lengths. Out: states. Not: what they are for (translator.py, captioner.py).
 
-Packed sequences keep padding out of all states, and no time is spent on it.
+Padding stands behind, so that a forward LSTM never carries it into a state that counts. A bidirectional one would:
+packed sequences keep it out there.
 """
 
 from __future__ import annotations
@@ -48,6 +49,15 @@ def run(lstm: nn.LSTM, inputs: Tensor, lengths: Tensor, start: LstmState | None 
     outputs, (hidden, cells) = lstm(packed, None if start is None else (start.hidden, start.cells))
     states, _ = pad_packed_sequence(outputs, batch_first=True)
     return states, LstmState(hidden, cells)
+
+
+def run_forward(lstm: nn.LSTM, inputs: Tensor, start: LstmState | None = None) -> Tensor:
+    """The same for a forward LSTM, without the last states; two to three times as fast to train as packed sequences.
+
+    What comes out at the places of padding means nothing.
+    """
+    states: Tensor = lstm(inputs, None if start is None else (start.hidden, start.cells))[0]
+    return states
 
 
 def step(lstm: nn.LSTM, inputs: Tensor, state: LstmState) -> LstmState:

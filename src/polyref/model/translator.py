@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from polyref.model.attention import Attention, Memory
 from polyref.model.batch import Targets, TranslationBatch, are_real
-from polyref.model.recurrence import LstmState, make_lstm, run, step
+from polyref.model.recurrence import LstmState, make_lstm, run, run_forward, step
 from polyref.model.settings import TranslatorSettings
 from polyref.model.words import Words, read
 
@@ -70,7 +70,7 @@ class Translator(nn.Module):
     def _at_once(self, targets: Targets, real: Tensor, memory: Memory, state: LstmState) -> Tensor:
         """All steps of the decoder, then all of attention: target tokens x states."""
         vectors = self.drop(self.words.read(targets.inputs))  # sentences x steps x embedding
-        states, _ = run(self.decoder, vectors, targets.lengths, state)
+        states = run_forward(self.decoder, vectors, state)
         return self.attention.attended(self.attention.look(states, memory)[real])
 
     def _step_by_step(self, targets: Targets, real: Tensor, memory: Memory, state: LstmState) -> Tensor:

@@ -17,12 +17,13 @@ from polyref.errors import InputError
 class Words(nn.Module):
     """A table of vectors to read words by, and one to predict them by: another one, or the same where they are tied."""
 
-    def __init__(self, words: int, size: int, states: int, *, tied: bool):
+    def __init__(self, words: int, size: int, states: int, *, tied: bool, spread: float = 1.0):
+        """`spread` is how large the numbers are that vectors are read with at first."""
         super().__init__()
-        # Vectors are read with numbers around 1, and predict best with numbers far smaller; a shared table is scaled.
-        self.scale = size**0.5 if tied else 1.0
+        # Words predict best with vectors of small numbers, so that a shared table is scaled where it is read.
+        self.scale = spread * size**0.5 if tied else 1.0
         self.vectors = nn.Embedding(words, size)
-        nn.init.normal_(self.vectors.weight, std=1 / self.scale)
+        nn.init.normal_(self.vectors.weight, std=spread / self.scale)
         # A shared table has one name, so that weights are saved and loaded once.
         self.output = None if tied else nn.Parameter(torch.empty(words, states).uniform_(-0.1, 0.1))
         self.bias = nn.Parameter(torch.zeros(words))

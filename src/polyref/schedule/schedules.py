@@ -33,9 +33,11 @@ class Pairs(NamedTuple):
     numbers: Numbers
     examples: Numbers
     references: Numbers
+    epoch: int = 0
 
-    def from_place(self, start: int) -> Pairs:
-        return Pairs(*[column[start:] for column in self])
+    def part(self, start: int, end: int) -> Pairs:
+        """Those from place `start` to `end`, that not included."""
+        return Pairs(self.numbers[start:end], self.examples[start:end], self.references[start:end], self.epoch)
 
 
 class Schedule:
@@ -61,7 +63,8 @@ class Schedule:
         check_epoch(epoch)
         if numbers.size and not 0 <= numbers.min() <= numbers.max() < len(self):
             raise IndexError(f"there is no pair {numbers.min()} or {numbers.max()}; an epoch has {len(self):,}")
-        return Pairs(numbers, *getattr(self, f"_{self.settings.schedule}")(numbers, epoch))
+        examples, references = getattr(self, f"_{self.settings.schedule}")(numbers, epoch)
+        return Pairs(numbers, examples, references, epoch)
 
     def _first(self, n: Numbers, epoch: int) -> tuple[Numbers, Numbers]:
         """Each example with its first reference."""
@@ -138,6 +141,7 @@ class Schedule:
 
     def pair(self, number: int, epoch: int) -> tuple[int, int]:
         """One pair of an epoch: its example, and which of the example's references it takes."""
+        check_epoch(epoch)
         if not 0 <= number < len(self):
             raise IndexError(f"there is no pair {number}; an epoch has {len(self):,}")
         block, place = divmod(number, _ONE)
@@ -176,11 +180,10 @@ class Schedule:
             mine = (np.arange(len(around)) + landmark * _PLACES) % ranks == rank
             examples, counts = around[mine], self.sizes.total[around[mine]].astype(np.int64)
             slots = np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts)
-            found = Pairs(np.repeat(starts[mine], counts) + slots, np.repeat(examples, counts), slots)
+            found = Pairs(np.repeat(starts[mine], counts) + slots, np.repeat(examples, counts), slots, epoch)
             if skip < len(slots):
-                rest = found.from_place(skip)
-                for first in range(0, len(rest.numbers), size):
-                    yield Pairs(*[column[first : first + size] for column in rest])
+                for first in range(skip, len(slots), size):
+                    yield found.part(first, first + size)
             skip = max(0, skip - len(slots))
 
     def share(self, rank: int, ranks: int) -> int:
@@ -192,5 +195,5 @@ class Schedule:
 
 
 def check_share(rank: int, ranks: int) -> None:
-    if ranks < 1 or not 0 <= rank < ranks:
+    if not 1 <= ranks < 2**31 or not 0 <= rank < ranks:
         raise SettingsError(f"rank {rank} of {ranks} is no share; give ranks from 1 on, and a rank from 0 to ranks - 1")

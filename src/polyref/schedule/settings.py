@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import difflib
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Literal, get_args
 
 from polyref.errors import SettingsError
@@ -56,6 +57,8 @@ class ScheduleSettings:
             raise SettingsError(f'unknown order "{self.order}"; choose given or shuffled')
         if self.order == "shuffled" and self.schedule == "shuffle":
             raise SettingsError("shuffle draws the order of its pairs; leave the order of the examples out")
+        if not isinstance(self.seed, int):
+            raise SettingsError(f"the seed is {self.seed!r}; give a whole number")
         if not -_MOST <= self.seed < _MOST:
             raise SettingsError(f"the seed is {self.seed}; give a number from -2^63 to 2^63 - 1")
         if self.draw and self.schedule != "shuffle":
@@ -73,5 +76,8 @@ class ScheduleSettings:
 
 
 def check_epoch(epoch: int) -> None:
+    """Refuse what is no number of an epoch. 3.0 is none: it would be taken for 3 here, and for another epoch there."""
+    if not isinstance(epoch, Integral):
+        raise SettingsError(f"the epoch is {epoch!r}; give a whole number")
     if not 0 <= epoch < _MOST:
         raise SettingsError(f"the epoch is {epoch}; give {'0 or more' if epoch < 0 else 'less than 2^63'}")
