@@ -140,6 +140,11 @@ def test_every_option_arrives_where_it_belongs(run, tmp_path: Path):
             "goal": "lowest",
             "save_every": 9,
             "seed": 4,
+            "average": None,
+            "validate_every": None,
+            "recent": 3,
+            "patience": None,
+            "precision": "float32",
         },
     }
 

@@ -2,7 +2,7 @@
 
 In:   a pair whose source is a text, or the messages of a chat.
 Out:  {"prompt": ..., "completion": ...}: two texts, or two lists of messages.
-Not:  data sets of them (huggingface_data.py), lines of output (lines.py).
+Not:  data sets of them (huggingface/data.py), lines of output (lines.py).
 """
 
 from __future__ import annotations
