@@ -51,7 +51,7 @@ def choose_fluent(
     search: SearchSettings,
 ) -> list[Chosen]:
     """The new sentences of each lattice. All lattices are asked together, so that the model reads large batches."""
-    floors = _floors(lattices, margin, model)
+    floors = fluency_floors(lattices, margin, model)
     chosen = [Chosen([], [], [], True, 0) for _ in lattices]
     # By their words: a search that ran out of its budget need not begin with what a smaller one found.
     judged: list[dict[tuple[str, ...], float]] = [{} for _ in lattices]
@@ -86,7 +86,7 @@ def choose_fluent(
     return chosen
 
 
-def _floors(lattices: Sequence[Lattice], margin: float, model: LanguageModel) -> list[float]:
+def fluency_floors(lattices: Sequence[Lattice], margin: float, model: LanguageModel) -> list[float]:
     """How fluent a sentence of each lattice must be."""
     sentences = [tokens.words for lattice in lattices for tokens in lattice.tokens]
     if isinstance(model, Choosy):

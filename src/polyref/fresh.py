@@ -18,11 +18,10 @@ from functools import cache
 from itertools import islice
 from typing import Literal, NamedTuple, TypeVar, get_args
 
-from polyref.encode import Choosy
 from polyref.errors import InputError, SettingsError
 from polyref.example import Example, PseudoReference
 from polyref.expand import CHUNK, Tools
-from polyref.fluency import LOOKED_AT, LanguageModel
+from polyref.fluency import LOOKED_AT, LanguageModel, fluency_floors
 from polyref.lattice import AutoEngine, Engine, Lattice, SearchSettings, restore
 from polyref.lattice.ranking import Candidate
 from polyref.lattice.sampling import Draws
@@ -195,7 +194,7 @@ def _of_epoch(passing: list[Passing], settings: FreshSettings, epoch: int) -> li
 
 def _fluent(sources: Sequence[_Source], margin: float, model: LanguageModel) -> list[list[PseudoReference]]:
     """Of each source, as many sentences as are wanted that are as fluent as the gold ones. All are judged together."""
-    floors = _fluency_floors([source.lattice for source in sources], margin, model)
+    floors = fluency_floors([source.lattice for source in sources], margin, model)
     passing: list[list[PseudoReference]] = [[] for _ in sources]
     waiting = list(range(len(sources)))
     while waiting:
@@ -206,12 +205,3 @@ def _fluent(sources: Sequence[_Source], margin: float, model: LanguageModel) -> 
             passing[k] += [one for one in judged if one.fluency is not None and one.fluency >= floors[k]]
         waiting = [k for k in waiting if found[k].lengths and len(passing[k]) < sources[k].wanted]
     return passing
-
-
-def _fluency_floors(lattices: Sequence[Lattice], margin: float, model: LanguageModel) -> list[float]:
-    """How fluent a sentence of each lattice must be: as fluency.py has it."""
-    sentences = [tokens.words for lattice in lattices for tokens in lattice.tokens]
-    if isinstance(model, Choosy):
-        model.check(sentences)
-    gold = iter(model.fluency(sentences))
-    return [round(min(next(gold) for _ in lattice.tokens) - margin, 4) for lattice in lattices]

@@ -4,22 +4,17 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from polyref.cli import options as o
+from polyref.cli.progress import progress_bar
 from polyref.data import MAX_LINE_BYTES, Fields, WriteReport
 from polyref.errors import SettingsError
 from polyref.expand import ExpandSettings, Shortfall
 from polyref.lattice import NODE_BUDGET, SearchSettings
 from polyref.text import TextSettings
-
-if TYPE_CHECKING:
-    from polyref.scale import Progress
 
 
 def expand(
@@ -119,8 +114,13 @@ def expand(
         raise SettingsError("parallel text cannot hold lattices; choose another format, or leave --keep-lattice out")
     to_standard_output = o.is_standard_output(output)
     report = WriteReport()
-    with _progress(files[0]) as on_progress:
-        tally = expand_file(job, on_progress=on_progress, before_compiling=o.say_compiling, report=report)
+    with progress_bar(files[0], "expanding", "examples") as show:
+        tally = expand_file(
+            job,
+            on_progress=lambda progress: show(progress.position, progress.examples),
+            before_compiling=o.say_compiling,
+            report=report,
+        )
     summary = tally.summary()
     # The summary goes where the examples do not.
     stream = sys.stderr if to_standard_output else sys.stdout
@@ -129,38 +129,6 @@ def expand(
     if not as_json:
         o.say_losses(files[0], "not read", report.not_read)
         o.say_losses(output, "not kept", report.not_kept)
-
-
-@contextmanager
-def _progress(file: str) -> Iterator[Callable[[Progress], None]]:
-    """A bar on standard error with rate and time left; silent when that is no terminal."""
-    if not sys.stderr.isatty():
-        yield lambda progress: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-    from rich.progress import Progress as Bar
-
-    size = Path(file).stat().st_size if Path(file).is_file() else None
-    columns = [
-        TextColumn("expanding"),
-        BarColumn(),
-        TaskProgressColumn(),
-        TextColumn("{task.fields[examples]:,} examples"),
-        TextColumn("{task.fields[rate]:,.0f}/s"),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
-    ]
-    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("expand", total=size, examples=0, rate=0.0)
-
-        def show(progress: Progress) -> None:
-            elapsed = bar.tasks[0].elapsed or 0.0
-            rate = progress.examples / elapsed if elapsed else 0.0
-            bar.update(task, completed=progress.position, examples=progress.examples, rate=rate)
-
-        yield show
 
 
 def _for_a_person(summary: dict[str, Any]) -> str:

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
 import typer
 
 from polyref.cli import options as o
+from polyref.cli.progress import Show, progress_bar
 from polyref.data import MAX_LINE_BYTES, Fields, Input, Losses, WriteSettings, open_output
 from polyref.data.formats import format_of_name, without_compression
-from polyref.data.sources import Source, SourceFormat, read_sources
+from polyref.data.sources import Source, read_sources
 from polyref.data.writing import check_not_input
 from polyref.errors import SettingsError
 from polyref.model.settings import BeamSettings, Scoring
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
 
 _BATCHES_AT_ONCE = 8
 _DIGITS = 4
-Say = Callable[[Source, int], None]
 
 
 def generate(
@@ -59,9 +57,7 @@ def generate(
     batch: Annotated[
         int, typer.Option("--batch", metavar="N", help="Sources at once; the result does not depend on it.")
     ] = 32,
-    input_format: Annotated[
-        SourceFormat | None, typer.Option("--from", help="The format that is read.  [default: told by the content]")
-    ] = None,
+    input_format: o.SourcesFromOption = None,
     id_field: o.IdField = "id",
     source_field: o.SourceField = "source",
     references_field: o.ReferencesField = "references",
@@ -87,8 +83,8 @@ def generate(
     losses = Losses()
     fields = Fields(id_field, source_field, references_field)
     sources = read_sources(input, fields, format=input_format, max_line_bytes=max_line_bytes, losses=losses)
-    with _progress(input) as say, open_output(output) as stream:
-        written = _write(sources, _Generation(trained, settings, images, batch), stream, as_text, say)
+    with progress_bar(input, "generating", "hypotheses", rate_digits=1) as show, open_output(output) as stream:
+        written = _write(sources, _Generation(trained, settings, images, batch), stream, as_text, show)
     _show(written, output, as_json)
     if not as_json:
         o.say_losses(input, "not read", losses)
@@ -146,7 +142,7 @@ class _Written:
     empty: int
 
 
-def _write(sources: Iterator[Source], generation: _Generation, stream: BinaryIO, as_text: bool, say: Say) -> _Written:
+def _write(sources: Iterator[Source], generation: _Generation, stream: BinaryIO, as_text: bool, show: Show) -> _Written:
     """Some sources at a time, so that memory does not grow with their number."""
     hypotheses = empty = 0
     while some := list(islice(sources, generation.batch * _BATCHES_AT_ONCE)):
@@ -156,7 +152,7 @@ def _write(sources: Iterator[Source], generation: _Generation, stream: BinaryIO,
             line = _line_of(text) if as_text else _record_of(source, text, found, generation.beam.best)
             stream.write((line + "\n").encode())
         hypotheses += len(some)
-        say(some[-1], hypotheses)
+        show(some[-1].position, hypotheses)
     return _Written(hypotheses, empty)
 
 
@@ -186,41 +182,3 @@ def _show(written: _Written, output: str, as_json: bool) -> None:
         stream.write(f"{many} in {o.printable(output)}\n")
     if written.empty:
         sys.stderr.write(f"polyref: {written.empty:,} of them empty; polyref score takes them with --allow-empty\n")
-
-
-@contextmanager
-def _progress(file: str) -> Iterator[Say]:
-    """A bar on standard error with rate and time left; silent when that is no terminal."""
-    if not sys.stderr.isatty():
-        yield lambda source, hypotheses: None
-        return
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        Progress,
-        TaskProgressColumn,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
-
-    size = Path(file).stat().st_size if Path(file).is_file() else None
-    columns = [
-        TextColumn("generating"),
-        BarColumn(),
-        TaskProgressColumn(),
-        TextColumn("{task.fields[hypotheses]:,} hypotheses"),
-        TextColumn("{task.fields[rate]:,.1f}/s"),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
-    ]
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("generate", total=size, hypotheses=0, rate=0.0)
-
-        def show(source: Source, hypotheses: int) -> None:
-            elapsed = bar.tasks[0].elapsed or 0.0
-            rate = hypotheses / elapsed if elapsed else 0.0
-            bar.update(task, completed=source.position, hypotheses=hypotheses, rate=rate)
-
-        yield show

@@ -15,6 +15,7 @@ import typer
 from polyref.align import VETO_KINDS, AdaptivePenalty, AlignSettings, MergeOrder, Similarity, VetoKind
 from polyref.align.settings import Alignment
 from polyref.data import Format, Losses
+from polyref.data.sources import SourceFormat
 from polyref.errors import SettingsError
 from polyref.lattice import EngineName
 from polyref.text.tokens import Tokenizer
@@ -33,6 +34,9 @@ Inputs = Annotated[
 ]
 FromOption = Annotated[
     Format | None, typer.Option("--from", help="The format that is read.  [default: told by the content]")
+]
+SourcesFromOption = Annotated[
+    SourceFormat | None, typer.Option("--from", help="The format that is read.  [default: told by the content]")
 ]
 ToOption = Annotated[
     Format | None, typer.Option("--to", help="The format that is written.  [default: told by the name]")

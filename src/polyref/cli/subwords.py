@@ -40,9 +40,7 @@ def learn(
         Side, typer.Option("--side", help="Of data sets: their sources, their gold references, or both together.")
     ] = "target",
     fold_case: Annotated[bool, typer.Option("--fold-case", help="Learn from small letters.")] = False,
-    input_format: Annotated[
-        SourceFormat | None, typer.Option("--from", help="The format that is read.  [default: told by the content]")
-    ] = None,
+    input_format: o.SourcesFromOption = None,
     id_field: o.IdField = "id",
     source_field: o.SourceField = "source",
     references_field: o.ReferencesField = "references",

@@ -8,6 +8,7 @@ Not:  the schedules (schedule/), trainers (torch_data.py, huggingface.py), outpu
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -125,7 +126,9 @@ class Stream:
 
     def pair(self, number: int, epoch: int = 0) -> Pair:
         """Pair `number` of an epoch."""
-        return self._pair(*self.schedule.pair(number, epoch), epoch)
+        example, reference = self.schedule.pair(number, epoch)
+        one = Pairs(np.array([number]), np.array([example]), np.array([reference]), epoch)
+        return self.some(one, epoch)[0]
 
     def epoch(self, epoch: int, *, start: int = 0, rank: int = 0, ranks: int = 1) -> Iterator[Pair]:
         """The pairs of an epoch in order, or the share of one rank of several; from the one numbered `start` on."""
@@ -133,25 +136,34 @@ class Stream:
         for block in self.schedule.blocks(epoch, start=start, rank=rank, ranks=ranks, size=1 << 12):
             yield from self.some(block, epoch)
 
-    def some(self, pairs: Pairs, epoch: int) -> Iterator[Pair]:
+    def some(self, pairs: Pairs, epoch: int) -> list[Pair]:
         """Some pairs of an epoch, as the schedule has looked them up."""
-        if self._drawn is not None:
-            is_fresh = pairs.references >= self.corpus.numbers["gold"][pairs.examples]
-            self._drawn.prepare(np.unique(pairs.examples[is_fresh]), epoch)
-        for example, reference in zip(pairs.examples.tolist(), pairs.references.tolist(), strict=True):
-            yield self._pair(example, reference, epoch)
+        ids = self.corpus.texts["ids"].many(pairs.examples)
+        are_texts = self.corpus.numbers["is_text"][pairs.examples].tolist()
+        sources = zip(self.sources(pairs), are_texts, strict=True)
+        references = self.references(pairs, epoch)
+        bleus = self._bleus(pairs, epoch)
+        columns = (
+            [id.decode() for id in ids],
+            [source.decode() if is_text else json.loads(source) for source, is_text in sources],
+            [reference.decode() for reference in references],
+            [bleu is None for bleu in bleus],
+            bleus,
+        )
+        return list(map(Pair, *columns))
 
-    def _pair(self, example: int, reference: int, epoch: int) -> Pair:
-        corpus = self.corpus
-        gold = int(corpus.numbers["gold"][example])
-        id, source = corpus.id(example), corpus.source(example)
-        if reference < gold:
-            return Pair(id, source, corpus.reference(example, reference), True)
-        if self._drawn is not None:
-            text, bleu = self._drawn.of(example, epoch)[reference - gold]
-            return Pair(id, source, text, bleu is None, bleu)
-        bleu = round(float(corpus.numbers["bleus"][int(corpus.starts[example]) + reference]), 2)
-        return Pair(id, source, corpus.reference(example, reference), False, bleu)
+    def _bleus(self, pairs: Pairs, epoch: int) -> list[float | None]:
+        """The BLEU of pseudo-references; None for gold ones, and where those stand in for fresh paths."""
+        found: list[float | None] = [None] * len(pairs.examples)
+        numbers, starts = self.corpus.numbers, self.corpus.starts
+        gold = numbers["gold"][pairs.examples]
+        for place in np.flatnonzero(pairs.references >= gold).tolist():
+            example, reference = int(pairs.examples[place]), int(pairs.references[place])
+            if self._drawn is None:
+                found[place] = round(float(numbers["bleus"][int(starts[example]) + reference]), 2)
+            else:
+                found[place] = self._drawn.of(example, epoch)[reference - int(gold[place])][1]
+        return found
 
     # -- many at once -------------------------------------------------------------------------------------------
 

@@ -7,13 +7,11 @@ Not:  which pairs form a batch, ranks and going on in the middle of an epoch (sa
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from operator import index
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from polyref.errors import MissingExtraError, SettingsError
 from polyref.feed.stream import Pair, Stream
@@ -92,7 +90,7 @@ class PairDataset(Dataset[Any]):
         pairs = self.stream.schedule.pairs(epoch, wanted)
         if self.stream.settings.schedule.schedule == "uniform":
             _check_together(pairs, self.stream)
-        found = _texts(self.stream, pairs, epoch)
+        found = self.stream.some(pairs, epoch)
         return found if self.transform is None else [self.transform(pair) for pair in found]
 
 
@@ -107,33 +105,3 @@ def _check_together(pairs: Pairs, stream: Stream) -> None:
             "this batch of uniform tears the references of an example apart: the sampler does not keep the order; "
             "use ScheduleBatchSampler or ScheduleSampler, or the schedule shuffle if a random order is what you want"
         )
-
-
-def _texts(stream: Stream, pairs: Pairs, epoch: int) -> list[Pair]:
-    """Pairs with their texts: what stream.pair gives for each, looked up together."""
-    numbers, ids = stream.corpus.numbers, stream.corpus.texts["ids"].many(pairs.examples)
-    is_text = numbers["is_text"][pairs.examples].tolist()
-    bleus = _bleus(stream, pairs, pairs.references < numbers["gold"][pairs.examples], epoch)
-    columns = (
-        [id.decode() for id in ids],
-        [
-            source.decode() if text else json.loads(source)
-            for source, text in zip(stream.sources(pairs), is_text, strict=True)
-        ],
-        [reference.decode() for reference in stream.references(pairs, epoch)],
-        [bleu is None for bleu in bleus],
-        bleus,
-    )
-    return list(map(Pair, *columns))
-
-
-def _bleus(stream: Stream, pairs: Pairs, is_gold: npt.NDArray[np.bool_], epoch: int) -> list[float | None]:
-    found: list[float | None] = [None] * len(is_gold)
-    numbers, starts = stream.corpus.numbers, stream.corpus.starts
-    for place in np.flatnonzero(~is_gold).tolist():
-        example, reference = int(pairs.examples[place]), int(pairs.references[place])
-        if stream._drawn is None:
-            found[place] = round(float(numbers["bleus"][int(starts[example]) + reference]), 2)
-        else:
-            found[place] = stream._drawn.of(example, epoch)[reference - int(numbers["gold"][example])][1]
-    return found
