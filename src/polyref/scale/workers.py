@@ -2,19 +2,12 @@
 
 In:   a job: which file, where to, how.
 Out:  the expanded file, written whole or not at all, and a tally.
-Not:  expanding (expand.py), the command line (cli/).
+Not:  expanding (expand.py), processes (pool.py), the command line (cli/).
 """
 
 from __future__ import annotations
 
-import multiprocessing
-import os
-import signal
-from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import islice
 from time import perf_counter
@@ -38,11 +31,12 @@ from polyref.data.writing import check_not_input, with_pseudo_as_references
 from polyref.encode import DEFAULT, ContextEncoder, Encoder, open_encoder
 from polyref.encode.cache import CachedEncoder
 from polyref.encode.encoder import open_language_model
-from polyref.errors import InputError, PolyrefError, SettingsError
+from polyref.errors import InputError, SettingsError
 from polyref.expand import CHUNK, ExpandSettings, Tools, expand_chunk
 from polyref.fluency import LanguageModel
 from polyref.lattice import AutoEngine, CompiledEngine, Engine, EngineName, check_encoder, engine_named
 from polyref.lattice.engine import alignment_cells
+from polyref.scale.pool import in_order
 from polyref.tally import Tally
 
 
@@ -159,53 +153,7 @@ def _results(
         if not compiled.is_cached():
             before_compiling()
         CompiledEngine()  # once, here, before the workers load it from disk
-    yield from _from_workers(chunks, job)
-
-
-def _from_workers(chunks: Iterator[list[Line]], job: Job) -> Iterator[tuple[_Done, int]]:
-    context = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(job.workers, mp_context=context, initializer=_start_worker, initargs=(job,))
-    waiting: deque[tuple[Future[_Done], int]] = deque()
-    failed: PolyrefError | None = None
-    try:
-        with _one_thread_each():
-            while True:
-                # Enough in flight to keep the workers busy, and no more: memory must not grow with the file.
-                while failed is None and len(waiting) < 3 * job.workers:
-                    try:
-                        chunk = next(chunks, None)
-                    except PolyrefError as error:
-                        failed = error  # chunks before it may hold an earlier fault
-                        break
-                    if chunk is None:
-                        break
-                    waiting.append((pool.submit(_process_in_worker, chunk), chunk[-1].position))
-                if not waiting:
-                    break
-                future, position = waiting.popleft()
-                yield future.result(), position
-        if failed is not None:
-            raise failed
-    except BrokenProcessPool:
-        raise PolyrefError("a worker process died (out of memory?); use fewer --workers") from None
-    finally:
-        pool.shutdown(wait=True, cancel_futures=True)
-
-
-@contextmanager
-def _one_thread_each() -> Iterator[None]:
-    """Workers are as many as wanted already; their numerical libraries must not start threads of their own."""
-    names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-    before = {name: os.environ.get(name) for name in names}
-    os.environ.update(dict.fromkeys(names, "1"))
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
+    yield from in_order(chunks, _SetUp(job), workers=job.workers)
 
 
 def _chunks(job: Job, report: WriteReport) -> Iterator[list[Line]]:
@@ -256,16 +204,13 @@ def _process(chunk: list[Line], job: Job, tools: Tools) -> _Done:
     return _Done(content, ids, tally)
 
 
-_worker: tuple[Job, Tools] | None = None
+@dataclass(frozen=True, slots=True)
+class _SetUp:
+    """What a worker process is told: how to become ready for chunks."""
 
+    job: Job
 
-def _start_worker(job: Job) -> None:
-    global _worker
-    # Ctrl-C reaches the whole group; the parent alone decides what to do about it.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    _worker = job, _tools(job, engine_named("compiled" if job.engine == "auto" else job.engine))
-
-
-def _process_in_worker(chunk: list[Line]) -> _Done:
-    assert _worker is not None
-    return _process(chunk, *_worker)
+    def __call__(self) -> Callable[[list[Line]], tuple[_Done, int]]:
+        engine = "compiled" if self.job.engine == "auto" else self.job.engine
+        tools = _tools(self.job, engine_named(engine))
+        return lambda chunk: (_process(chunk, self.job, tools), chunk[-1].position)

@@ -1,0 +1,196 @@
+"""Worker processes: tasks go out, their results come back in the tasks' order, and nothing outlives the run.
+
+In:   tasks, and what a worker does with one.
+Out:  the results, in order; the first fault in that order.
+Not:  what is done with a task (workers.py).
+
+A signal may raise at any place of the main thread. So it has no lock here, no queue and no second thread that such an
+interruption could leave in disorder: it shares one socket with each worker, and that is all.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from multiprocessing import resource_tracker
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+from queue import SimpleQueue
+from threading import Thread
+from typing import Any, NoReturn, TypeVar
+
+from polyref.errors import PolyrefError
+
+Task = TypeVar("Task")
+Result = TypeVar("Result")
+
+# One task in hand and one at the door: a worker never waits until the main thread has read the next.
+_TASKS_EACH = 2
+# A slow task holds up nobody until so many are done that come after it; memory does not grow with their number.
+_WINDOW_EACH = 4
+
+_STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+def in_order(
+    tasks: Iterator[Task], set_up: Callable[[], Callable[[Task], Result]], *, workers: int
+) -> Iterator[Result]:
+    """`set_up()(task)` of every task, by so many processes, each of which calls `set_up` once.
+
+    A fault in reading the tasks is raised when those before it are done: one of them may hold an earlier fault.
+    """
+    team: list[_Worker] = []
+    results: dict[int, Result | Exception] = {}
+    given = taken = 0
+    is_all_given = False
+    fault: PolyrefError | None = None
+    try:
+        _start(team, set_up, workers)
+        while True:
+            while not is_all_given and given - taken < _WINDOW_EACH * workers:
+                worker = min(team, key=lambda worker: worker.tasks)
+                if worker.tasks == _TASKS_EACH:
+                    break
+                try:
+                    task = next(tasks)
+                except StopIteration:
+                    is_all_given = True
+                except PolyrefError as error:
+                    is_all_given, fault = True, error
+                else:
+                    worker.give(given, task)
+                    given += 1
+            if taken == given:
+                break
+            while taken not in results:
+                results.update(_receive(team))
+            result = results.pop(taken)
+            if isinstance(result, Exception):
+                raise result
+            taken += 1
+            yield result
+    finally:
+        _end(team)
+    if fault is not None:
+        raise fault
+
+
+@dataclass(slots=True)
+class _Worker:
+    """A worker as the main thread sees it."""
+
+    process: BaseProcess
+    connection: Connection
+    tasks: int = 0  # that it has not answered yet
+
+    def give(self, number: int, task: object) -> None:
+        try:
+            self.connection.send((number, task))
+        except OSError:
+            raise _died() from None
+        self.tasks += 1
+
+
+def _start(team: list[_Worker], set_up: Callable[[], Callable[[Any], Any]], workers: int) -> None:
+    context = multiprocessing.get_context("spawn")
+    with _without_signals(), _one_thread_each():
+        for _ in range(workers):
+            ours, theirs = context.Pipe()
+            process = context.Process(target=_serve, args=(theirs, set_up), daemon=True)
+            process.start()
+            theirs.close()  # so that the end of the worker is the end of the connection
+            team.append(_Worker(process, ours))
+
+
+def _receive(team: list[_Worker]) -> Iterator[tuple[int, Any]]:
+    """What workers have to say, as soon as one of them has."""
+    ready = wait([worker.connection for worker in team])
+    for worker in team:
+        if worker.connection in ready:
+            try:
+                number, result = worker.connection.recv()
+            except (EOFError, OSError):
+                raise _died() from None
+            worker.tasks -= 1
+            yield number, result
+
+
+def _end(team: list[_Worker]) -> None:
+    for worker in team:
+        worker.connection.close()
+        worker.process.kill()  # it owns nothing that would be lost
+    for worker in team:
+        worker.process.join()
+
+
+def _died() -> PolyrefError:
+    return PolyrefError("a worker process died (out of memory?); use fewer --workers")
+
+
+@contextmanager
+def _without_signals() -> Iterator[None]:
+    """What is started meanwhile never sees Ctrl-C or TERM, which reach a whole group; ours wait until the end of this.
+
+    The run decides what to do about them. A worker ends with its connection, whatever ended that.
+    """
+    resource_tracker.ensure_running()  # would let the signals in if it were first started by a worker
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _STOPPING)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextmanager
+def _one_thread_each() -> Iterator[None]:
+    """Workers are as many as wanted already; their numerical libraries must not start threads of their own."""
+    names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+    before = {name: os.environ.get(name) for name in names}
+    os.environ.update(dict.fromkeys(names, "1"))
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
+# -- inside a worker --------------------------------------------------------------------------------------------
+
+
+def _serve(connection: Connection, set_up: Callable[[], Callable[[Any], Any]]) -> None:
+    tasks: SimpleQueue[tuple[int, Any]] = SimpleQueue()
+    Thread(target=_listen, args=(connection, tasks), daemon=True).start()
+    work = None
+    while True:
+        number, task = tasks.get()
+        try:
+            work = work or set_up()
+            result = work(task)
+        except Exception as error:
+            error.add_note(f"In a worker process:\n{traceback.format_exc()}")
+            result = error
+        try:
+            connection.send((number, result))
+        except OSError:
+            _leave()
+
+
+def _listen(connection: Connection, tasks: SimpleQueue[tuple[int, Any]]) -> None:
+    """Takes tasks at all times: if the thread that sends results did, both sides could wait for each other for ever."""
+    try:
+        while True:
+            tasks.put(connection.recv())
+    except (EOFError, OSError):
+        _leave()
+
+
+def _leave() -> NoReturn:
+    os._exit(0)  # the run is over, however it ended: nobody waits for what is at hand
