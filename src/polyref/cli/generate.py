@@ -18,6 +18,7 @@ from polyref.data.formats import format_of_name, without_compression
 from polyref.data.sources import Source, read_sources
 from polyref.data.writing import check_not_input
 from polyref.errors import SettingsError
+from polyref.fit.settings import Device
 from polyref.model.settings import BeamSettings, Scoring
 
 if TYPE_CHECKING:
@@ -57,6 +58,9 @@ def generate(
     batch: Annotated[
         int, typer.Option("--batch", metavar="N", help="Sources at once; the result does not depend on it.")
     ] = 32,
+    device: Annotated[
+        Device, typer.Option("--device", help="Where it computes; auto takes a GPU if there is one.")
+    ] = "auto",
     input_format: o.SourcesFromOption = None,
     id_field: o.IdField = "id",
     source_field: o.SourceField = "source",
@@ -76,7 +80,7 @@ def generate(
         raise SettingsError(f"the batch is {batch}; give 1 or more")
     from polyref.model.loading import load_model
 
-    trained = load_model(model)
+    trained = load_model(model, device)
     choices = {"scoring": scoring, "reward": reward, "bound": bound, "power": power, "longest": longest}
     settings = _beam(trained.beam, beam, best, {name: given for name, given in choices.items() if given is not None})
     images = _features(trained, features, feature_ids)

@@ -8,8 +8,7 @@ Not:  the order (schedule/), texts (feed/), padding (model/batch.py).
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
-from typing import Any, TypeVar
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -17,14 +16,13 @@ import torch
 from polyref.experiment.words import Vocabularies
 from polyref.feed import Stream
 from polyref.fit.processes import Processes
-from polyref.model.batch import CaptionBatch, TranslationBatch
+from polyref.model.batch import CaptionBatch, TranslationBatch, on_device
 from polyref.model.features import Features
 from polyref.schedule import Pairs
 from polyref.schedule.batches import BatchSettings, batches
 from polyref.schedule.mixing import Numbers
 
 ModelBatch = TranslationBatch | CaptionBatch
-Moved = TypeVar("Moved")
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,13 +104,3 @@ class PairBatches:
     def _encoded(self, pairs: Pairs, epoch: int) -> dict[int, Row]:
         rows = self._collation.rows(self._stream.sources(pairs), self._stream.references(pairs, epoch))
         return dict(zip(pairs.numbers.tolist(), rows, strict=True))
-
-
-def on_device(value: Moved, device: torch.device) -> Moved:
-    """A batch with all its tensors on a device."""
-    if isinstance(value, torch.Tensor):
-        return value.to(device, non_blocking=True)  # type: ignore[return-value]
-    if is_dataclass(value) and not isinstance(value, type):
-        moved: dict[str, Any] = {one.name: on_device(getattr(value, one.name), device) for one in fields(value)}
-        return replace(value, **moved)
-    return value

@@ -21,6 +21,7 @@ from polyref.errors import SettingsError
 from polyref.experiment.checking import nearest, section_of
 from polyref.feed.stream import StreamSettings
 from polyref.fit import Decay, FitSettings
+from polyref.fit.settings import Device
 from polyref.fresh import FreshSettings
 from polyref.model import CAPTIONING, TRANSLATING, BeamSettings, CaptionerSettings, TranslatorSettings
 from polyref.schedule import Order, ScheduleSettings, schedule_named
@@ -45,7 +46,7 @@ class RunSection:
     seed: int = 0
     init_from: str = ""
     threads: int = 0
-    device: Literal["auto", "cpu", "cuda"] = "auto"
+    device: Device = "auto"
 
     def __post_init__(self) -> None:
         if not self.output.strip():

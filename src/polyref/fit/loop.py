@@ -25,7 +25,8 @@ import torch
 from polyref.errors import PolyrefError
 from polyref.fit.averaging import Average
 from polyref.fit.checkpoint import Counters, State, load_best, load_checkpoint, save_best, save_checkpoint
-from polyref.fit.processes import Costing, Processes, check_precision, shared
+from polyref.fit.device import check_precision
+from polyref.fit.processes import Costing, Processes, shared
 from polyref.fit.settings import FitSettings
 
 Batch = TypeVar("Batch")

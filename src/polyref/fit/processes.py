@@ -20,7 +20,7 @@ import torch
 import torch.distributed as distributed
 from torch.nn.parallel import DistributedDataParallel
 
-from polyref.errors import SettingsError
+from polyref.fit.device import device_named
 
 # Rank 0 validates while the others wait for it.
 _PATIENCE = timedelta(hours=2)
@@ -62,14 +62,6 @@ class Processes:
             distributed.barrier()
 
 
-def check_precision(precision: str, device: torch.device) -> None:
-    """Refuse bfloat16 where it is not made for: on some processors torch believes in it, and dies of it."""
-    if precision == "bfloat16" and not (device.type == "cuda" and torch.cuda.is_bf16_supported()):
-        raise SettingsError(
-            f'the precision is "bfloat16", which is for newer GPUs, not for this {device.type}; use float32'
-        )
-
-
 class Costing(torch.nn.Module):
     """A model whose forward pass is the cost of a batch: what DistributedDataParallel wraps.
 
@@ -100,7 +92,7 @@ def shared(costing: Costing, processes: Processes) -> torch.nn.Module:
 def join(device: str = "auto") -> Iterator[Processes]:
     """Take a place among the processes that torchrun has started; alone without it."""
     ranks, rank = int(os.environ.get("WORLD_SIZE", 1)), rank_of_environment()
-    found = _device(device, int(os.environ.get("LOCAL_RANK", 0)))
+    found = device_named(device, int(os.environ.get("LOCAL_RANK", 0)))
     if ranks <= 1:
         yield Processes(device=found)
         return
@@ -116,13 +108,3 @@ def join(device: str = "auto") -> Iterator[Processes]:
 def rank_of_environment() -> int:
     """The place that torchrun has given to this process; 0 without it."""
     return int(os.environ.get("RANK", 0))
-
-
-def _device(wanted: str, local: int) -> torch.device:
-    if wanted not in ("auto", "cpu", "cuda"):
-        raise SettingsError(f'unknown device "{wanted}"; choose one of auto, cpu, cuda')
-    if wanted == "cpu" or (wanted == "auto" and not torch.cuda.is_available()):
-        return torch.device("cpu")
-    if not torch.cuda.is_available():
-        raise SettingsError('the device is "cuda", but torch finds none; set it to auto or cpu')
-    return torch.device("cuda", local)

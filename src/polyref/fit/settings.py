@@ -15,6 +15,7 @@ from polyref.errors import SettingsError
 Optimiser = Literal["sgd", "adamw"]
 Goal = Literal["lowest", "highest"]
 Precision = Literal["float32", "bfloat16"]
+Device = Literal["auto", "cpu", "cuda"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,8 @@ Not:  which sentences stand together (schedule/, feed/), numbers from text (text
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +20,7 @@ from polyref.errors import InputError
 from polyref.text.subwords import BOS, EOS, PAD
 
 Rows = Sequence[Sequence[int]]
+Moved = TypeVar("Moved")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +88,16 @@ def padded(rows: Rows, *, first: Sequence[int] = (), last: Sequence[int] = ()) -
 def are_real(lengths: Tensor, longest: int) -> Tensor:
     """Which places of padded rows hold something: rows x longest."""
     return torch.arange(longest, device=lengths.device) < lengths[:, None]
+
+
+def on_device(value: Moved, device: torch.device) -> Moved:
+    """A batch with all its tensors on a device."""
+    if isinstance(value, torch.Tensor):
+        return value.to(device, non_blocking=True)  # type: ignore[return-value]
+    if is_dataclass(value) and not isinstance(value, type):
+        moved: dict[str, Any] = {one.name: on_device(getattr(value, one.name), device) for one in fields(value)}
+        return replace(value, **moved)
+    return value
 
 
 def _check_numbers(what: str, given: object, targets: Rows | None) -> None:

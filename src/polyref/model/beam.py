@@ -45,7 +45,7 @@ class Steps(Protocol[Batch, State]):
         hypothesis."""
 
     def sizes(self, batch: Batch) -> Tensor:
-        """How large each source is, for the bound of the length reward: sentences."""
+        """How large each source is, for the bound of the length reward: sentences, on the device of the search."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +57,10 @@ class Beam:
     log_probs: Tensor  # sentences x hypotheses, best first; -inf: a place without a hypothesis
 
     @classmethod
-    def begin(cls, sentences: int) -> Beam:
-        tokens = torch.full((sentences, 1, 1), BOS)
-        return cls(torch.arange(sentences), tokens, torch.zeros(sentences, 1, dtype=torch.float64))
+    def begin(cls, sentences: int, device: torch.device) -> Beam:
+        tokens = torch.full((sentences, 1, 1), BOS, device=device)
+        log_probs = torch.zeros(sentences, 1, dtype=torch.float64, device=device)
+        return cls(torch.arange(sentences, device=device), tokens, log_probs)
 
     def select(self, places: Tensor) -> Beam:
         """Some of the sentences."""
@@ -71,8 +72,8 @@ def search(model: Steps[Batch, State], batch: Batch, settings: BeamSettings) -> 
     """The best hypotheses of each sentence, best first: `settings.best` of them, or all that there are."""
     sizes = model.sizes(batch)
     scores = Scores(settings, sizes)
-    finished = Finished(len(sizes), settings.best)
-    beam = Beam.begin(len(sizes))
+    finished = Finished(len(sizes), settings.best, sizes.device)
+    beam = Beam.begin(len(sizes), sizes.device)
     with _without_dropout(model):
         state = model.start(batch)
         for length in range(1, settings.longest + 1):
@@ -114,7 +115,7 @@ def _go_on(beam: Beam, log_probs: Tensor, width: int) -> tuple[Beam, Tensor]:
     totals = beam.log_probs.flatten()[:, None] + values.double().clamp(max=0)
     totals, tokens = totals.reshape(sentences, -1), tokens.reshape(sentences, -1) + EOS + 1
     chosen = best_candidates(totals, tokens, min(width, hypotheses * each))  # sentences x new hypotheses
-    rows = chosen // each + hypotheses * torch.arange(sentences)[:, None]
+    rows = chosen // each + hypotheses * torch.arange(sentences, device=chosen.device)[:, None]
     before = beam.tokens.flatten(0, 1)[rows]  # sentences x new hypotheses x length
     longer = torch.cat([before, tokens.gather(1, chosen)[:, :, None]], 2)
     return Beam(beam.sentences, longer, totals.gather(1, chosen)), rows

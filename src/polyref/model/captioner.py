@@ -86,4 +86,4 @@ class Captioner(nn.Module):
         return state.select(rows)
 
     def sizes(self, batch: CaptionBatch) -> Tensor:
-        return torch.ones(len(batch), dtype=torch.long)
+        return torch.ones(len(batch), dtype=torch.long, device=batch.features.device)

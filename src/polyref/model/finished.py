@@ -22,10 +22,10 @@ class Hypothesis:
 class Finished:
     """`bar` is the score of the last hypothesis kept of each sentence, once there are as many as wanted."""
 
-    def __init__(self, sentences: int, most: int):
+    def __init__(self, sentences: int, most: int, device: torch.device | None = None):
         self._most = most
         self._kept: list[list[Hypothesis]] = [[] for _ in range(sentences)]
-        self.bar = torch.full((sentences,), -torch.inf, dtype=torch.float64)
+        self.bar = torch.full((sentences,), -torch.inf, dtype=torch.float64, device=device)
 
     def keep(self, sentence: int, hypothesis: Hypothesis) -> None:
         kept = self._kept[sentence]

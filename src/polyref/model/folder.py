@@ -23,7 +23,9 @@ import torch
 from safetensors import SafetensorError, safe_open
 
 from polyref.errors import InputError, OutputError, SettingsError
-from polyref.model.batch import CaptionBatch, TranslationBatch
+from polyref.fit.device import device_named
+from polyref.fit.settings import Device
+from polyref.model.batch import CaptionBatch, TranslationBatch, on_device
 from polyref.model.beam import search
 from polyref.model.captioner import Captioner
 from polyref.model.features import Features
@@ -127,10 +129,11 @@ class TrainedModel:
         return list(features.rows(ids))
 
     def _search(self, rows: Sequence[Any], beam: BeamSettings) -> list[list[Generated]]:
+        device = next(self.model.parameters()).device
         if isinstance(self.model, Translator):
-            found = search(self.model, TranslationBatch.of(rows), beam)
+            found = search(self.model, on_device(TranslationBatch.of(rows), device), beam)
         else:
-            found = search(self.model, CaptionBatch.of(np.stack(rows)), beam)
+            found = search(self.model, on_device(CaptionBatch.of(np.stack(rows)), device), beam)
         return [
             [Generated(self.target.decode(one.tokens), one.score, one.log_prob) for one in of_one] for of_one in found
         ]
@@ -171,8 +174,9 @@ def save_model(trained: TrainedModel, folder: str | Path) -> None:
         raise OutputError(f"{folder}: cannot be written ({error.strerror or error}); give another place") from None
 
 
-def load_model(folder: str | Path) -> TrainedModel:
-    """The model of a folder that `polyref train` has made."""
+def load_model(folder: str | Path, device: Device = "auto") -> TrainedModel:
+    """The model of a folder that `polyref train` has made, on a device: auto is a GPU where there is one."""
+    place = device_named(device)
     folder = Path(folder)
     about = _about(folder)
     target = Subwords.load(folder / TARGET)
@@ -185,7 +189,7 @@ def load_model(folder: str | Path) -> TrainedModel:
     except (TypeError, SettingsError) as error:
         raise InputError(f"{ABOUT} does not describe a model ({error})", _CURE, file=str(folder)) from None
     load_weights(model, folder / WEIGHTS)
-    return TrainedModel(model.double().eval(), source, target, beam, about["fold_case"])
+    return TrainedModel(model.double().to(place).eval(), source, target, beam, about["fold_case"])
 
 
 def _check_sizes(folder: Path, source: Subwords | None, target: Subwords) -> None:

@@ -9,14 +9,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from polyref.data.extras import load
+from polyref.fit.settings import Device
 
 if TYPE_CHECKING:
     from polyref.model.folder import TrainedModel
 
 
-def load_model(folder: str | Path) -> TrainedModel:
-    """The model of a folder that `polyref train` has made: `load_model(folder).generate(["a source", ...])`."""
+def load_model(folder: str | Path, device: Device = "auto") -> TrainedModel:
+    """The model of a folder that `polyref train` has made: `load_model(folder).generate(["a source", ...])`.
+
+    `device`: auto takes a GPU where there is one; cpu; cuda.
+    """
     load("torch", purpose="a trained model", extra="torch")
     from polyref.model import folder as folders
 
-    return folders.load_model(folder)
+    return folders.load_model(folder, device)

@@ -1,0 +1,91 @@
+"""A search and a loss take place on the device of their batch: nothing is made anywhere else.
+
+Here is one device only. So everything that does not say where it belongs is made on one that holds no numbers.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import torch
+
+from polyref.errors import SettingsError
+from polyref.fit.device import device_named
+from polyref.model.batch import CaptionBatch, TranslationBatch, on_device
+from polyref.model.beam import search
+from polyref.model.captioner import Captioner
+from polyref.model.settings import BeamSettings, CaptionerSettings, Scoring, TranslatorSettings
+from polyref.model.translator import Translator
+
+TARGETS = [[5, 6, 7, 8], [9, 4]]
+
+
+def translating(*, input_feeding: bool) -> tuple[Translator, TranslationBatch]:
+    settings = TranslatorSettings(embedding_size=4, state_size=6, layers=2, dropout=0.0, input_feeding=input_feeding)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(3)
+        model = Translator(settings, source_words=9, target_words=12)
+    return model, TranslationBatch.of([[4, 5, 6], [7]], TARGETS)
+
+
+def captioning() -> tuple[Captioner, CaptionBatch]:
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(3)
+        model = Captioner(CaptionerSettings(feature_size=3, embedding_size=4, state_size=6, dropout=0.0), words=12)
+    return model, CaptionBatch.of(np.array([[1, 2, 3], [3, 1, 0]], np.float32), TARGETS)
+
+
+MODELS: dict[str, Callable[[], tuple[Translator, TranslationBatch] | tuple[Captioner, CaptionBatch]]] = {
+    "translator": lambda: translating(input_feeding=False),
+    "translator with input feeding": lambda: translating(input_feeding=True),
+    "captioner": captioning,
+}
+EACH_MODEL = pytest.mark.parametrize("make", MODELS.values(), ids=MODELS)
+
+
+@EACH_MODEL
+@pytest.mark.parametrize("scoring", ["plain", "rewarded", "normalised"])
+def test_a_search_makes_nothing_on_another_device(make, scoring: Scoring):
+    model, batch = make()
+    settings = BeamSettings(beam=4, best=3, scoring=scoring, longest=9)
+    expected = search(model, batch, settings)
+    with torch.device("meta"):
+        assert search(model, batch, settings) == expected
+
+
+@EACH_MODEL
+def test_a_loss_makes_nothing_on_another_device(make):
+    model, batch = make()
+    expected, tokens = model.loss(batch)
+    with torch.device("meta"):
+        loss, count = model.loss(batch)
+        loss.backward()
+    assert (loss.item(), count) == (expected.item(), tokens)
+
+
+@EACH_MODEL
+def test_a_batch_moves_with_all_that_it_holds(make):
+    _, batch = make()
+    moved = on_device(batch, torch.device("meta"))
+    assert moved.targets.inputs.is_meta
+    assert moved.targets.outputs.is_meta
+    assert moved.targets.lengths.is_meta
+    assert all(
+        getattr(moved, name).is_meta for name in ("source", "source_lengths", "features") if hasattr(moved, name)
+    )
+
+
+def test_a_device_that_is_not_there_is_refused(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    assert device_named("auto") == device_named("cpu") == torch.device("cpu")
+    with pytest.raises(SettingsError, match='the device is "cuda", but torch finds none; set it to auto or cpu'):
+        device_named("cuda")
+    with pytest.raises(SettingsError, match='unknown device "gpu"; choose one of auto, cpu, cuda'):
+        device_named("gpu")
+
+
+def test_the_gpu_of_a_process_is_that_of_its_place(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    assert device_named("auto") == torch.device("cuda", 0)
+    assert device_named("cuda", 3) == torch.device("cuda", 3)
+    assert device_named("cpu", 3) == torch.device("cpu")
