@@ -57,6 +57,7 @@ def test_a_machine_gets_one_object(run, folder):
     assert found["references"] == 6
     assert found["scores"]["bleu"]["signature"].startswith("nrefs:2|case:mixed|eff:no|tok:13a|smooth:exp|version:")
     assert len(found["scores"]["bleu"]["precisions"]) == 4
+    assert found["scores"]["bleu"]["orders"][3] == found["scores"]["bleu"]["score"]
     assert found["scores"]["cider"]["scale"] == "0 to 10"
     assert {metric: scored["score"] for metric, scored in found["scores"].items()} == expected()
 
@@ -70,6 +71,8 @@ def test_a_person_gets_a_table(run, folder):
     assert lines[3].split()[:2] == ["CIDEr", f"{found['cider']:.4f}"]
     assert lines[4].split()[:2] == ["ROUGE-L", f"{found['rouge-l']:.4f}"]
     assert "|case:lc|" in lines[2]
+    assert lines[5].startswith("BLEU-1 to BLEU-4: ")
+    assert lines[5].endswith(f", {found['bleu']:.2f}")
 
 
 def test_the_order_of_records_with_ids_does_not_matter(run, folder):

@@ -38,6 +38,16 @@ def test_score_and_signature_are_those_of_sacrebleu(references, tokenizer, fold_
     assert score > 0
 
 
+@pytest.mark.parametrize("order", [1, 2, 3, 4])
+@pytest.mark.parametrize("smoothing", ["exp", "none"])
+def test_bleu_of_lower_orders_is_that_of_sacrebleu(order, smoothing):
+    found = corpus_bleu(HYPOTHESES, RAGGED, BleuSettings(smoothing=smoothing))
+    score, _ = of_sacrebleu(HYPOTHESES, RAGGED, smooth_method=smoothing, max_ngram_order=order)
+    assert found.orders[order - 1] == pytest.approx(score, abs=1e-10)
+    assert len(set(found.orders)) == 4
+    assert found.orders[3] == found.score
+
+
 @pytest.mark.parametrize("smoothing", ["exp", "none"])
 def test_random_sentences_score_as_with_sacrebleu(smoothing):
     scores = []

@@ -108,6 +108,7 @@ def _details(scored: Scored) -> dict[str, Any]:
     details: dict[str, Any] = {"signature": scored.signature}
     if isinstance(scored, CorpusBleu):
         details |= {
+            "orders": scored.orders,
             "precisions": scored.precisions,
             "brevity_penalty": scored.brevity_penalty,
             "hypothesis_length": scored.hypothesis_length,
@@ -117,6 +118,8 @@ def _details(scored: Scored) -> dict[str, Any]:
 
 
 def _for_a_person(found: dict[Metric, Scored], counts: list[int]) -> str:
+    from polyref.score import CorpusBleu
+
     rows = [("", "score", "scale", "signature")]
     for metric, scored in found.items():
         digits = 2 if metric == "bleu" else 4
@@ -128,4 +131,6 @@ def _for_a_person(found: dict[Metric, Scored], counts: list[int]) -> str:
     ]
     each = f"{min(counts)}" if min(counts) == max(counts) else f"{min(counts)} to {max(counts)}"
     heading = f"{len(counts):,} hypotheses, {sum(counts):,} references ({each} each)"
+    if isinstance(bleu := found.get("bleu"), CorpusBleu):
+        lines.append(f"BLEU-1 to BLEU-{len(bleu.orders)}: {', '.join(f'{one:.2f}' for one in bleu.orders)}")
     return "\n".join([heading, *lines]) + "\n"

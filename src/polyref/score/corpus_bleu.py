@@ -32,10 +32,13 @@ COLUMNS = 2 + 2 * MAX_ORDER
 
 @dataclass(frozen=True, slots=True)
 class CorpusBleu:
-    """`score` is from 0 to 100; so are the precisions of orders 1 to 4, smoothed where the score is."""
+    """`score` is from 0 to 100, and is BLEU-4, the last of `orders`: BLEU-1 to BLEU-4, of n-grams up to that order. The
+    precisions of orders 1 to 4 are smoothed where the score is.
+    """
 
     score: float
     signature: str
+    orders: tuple[float, ...]
     precisions: tuple[float, ...]
     brevity_penalty: float
     hypothesis_length: int
@@ -50,10 +53,12 @@ def corpus_bleu(
     settings = settings or BleuSettings()
     check_texts(hypotheses, references)
     counts = bleu_counts(hypotheses, references, settings)
-    scored = _scored(counts.sum(axis=0), settings)
+    totals = counts.sum(axis=0)
+    scored = _scored(totals, settings)
     return CorpusBleu(
         score=float(scored.score),
         signature=_signature({len(texts) for texts in references}, settings),
+        orders=tuple([float(_scored(totals, settings, order).score) for order in range(1, MAX_ORDER + 1)]),
         precisions=tuple([float(precision) for precision in scored.precisions]),
         brevity_penalty=float(scored.bp),
         hypothesis_length=int(scored.sys_len),
@@ -80,11 +85,13 @@ def bleu_of_counts(totals: Counts, settings: BleuSettings | None = None) -> floa
     return float(_scored(totals, settings or BleuSettings()).score)
 
 
-def _scored(totals: Counts, settings: BleuSettings) -> BLEUScore:
+def _scored(totals: Counts, settings: BleuSettings, order: int = MAX_ORDER) -> BLEUScore:
+    """The score of n-grams up to an order."""
     from sacrebleu.metrics.bleu import BLEU
 
     length, closest, *ngrams = totals.tolist()
-    return BLEU.compute_bleu(ngrams[:MAX_ORDER], ngrams[MAX_ORDER:], length, closest, smooth_method=settings.smoothing)
+    matches, counted = ngrams[:order], ngrams[MAX_ORDER : MAX_ORDER + order]
+    return BLEU.compute_bleu(matches, counted, length, closest, smooth_method=settings.smoothing, max_ngram_order=order)
 
 
 def _metric(settings: BleuSettings, *, smoothing: str, effective_order: bool) -> BLEU:
