@@ -97,6 +97,8 @@ def main() -> None:
     for name in ("stdin", "stdout", "stderr"):
         if getattr(sys, name) is None:  # closed by whoever started us, as by 2>&-
             setattr(sys, name, Path(os.devnull).open("r" if name == "stdin" else "w"))  # noqa: SIM115
+    # Threads that wait for each other must not spin: on a busy machine that made a small model ten times as slow.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _stop)
     for channel in (sys.stdout, sys.stderr):
