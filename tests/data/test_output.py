@@ -2,6 +2,7 @@
 
 import gzip
 import os
+import re
 import stat
 import threading
 from collections.abc import Iterator
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from polyref.data import open_output
+from polyref.data.output import check_output_is_none_of
 from polyref.errors import OutputError
 
 
@@ -141,3 +143,25 @@ def test_a_pipe_by_its_number_is_written_to():
 def test_a_dash_is_standard_output(capsysbinary: pytest.CaptureFixture[bytes]):
     write(Path("-"))
     assert capsysbinary.readouterr().out == b"new\n"
+
+
+@pytest.mark.parametrize("spelling", ["model.npz", "other/../model.npz", "./model.npz", "link.npz", "other/link"])
+def test_a_file_that_is_read_is_not_written_over(spelling, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "other").mkdir()
+    (tmp_path / "model.npz").write_bytes(b"model")
+    (tmp_path / "link.npz").symlink_to("model.npz")
+    (tmp_path / "other" / "link").symlink_to(tmp_path / "link.npz")
+    read = {"the ids": None, "the input": "-", "the features": "gone.npz", "the model": tmp_path / "model.npz"}
+    says = f"{spelling}: this is the model; choose another name for the output"
+    with pytest.raises(OutputError, match=re.escape(says)):
+        check_output_is_none_of(spelling, read)
+
+
+@pytest.mark.parametrize("output", ["new.npz", "gone.npz", "older.npz", "-", os.devnull, "a" * 300, "nul\0"])
+def test_any_other_file_may_be_written_over(output, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "older.npz").write_bytes(b"features")
+    (tmp_path / "model.npz").write_bytes(b"features")
+    read = {"the model": "model.npz", "the features": "gone.npz", "the input": os.devnull, "the ids": "a" * 300}
+    check_output_is_none_of(output, read)

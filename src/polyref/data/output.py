@@ -13,7 +13,7 @@ import secrets
 import stat
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import BinaryIO, cast
@@ -22,6 +22,29 @@ from polyref.data.compression import compressed
 from polyref.errors import OutputError
 
 _WRITING_FAILED = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS, errno.EACCES, errno.ENOENT}
+
+
+def check_output_is_none_of(output: str, read: Mapping[str, str | os.PathLike[str] | None]) -> None:
+    """Refuse to write over a file that is read, by whatever path: `{"the model": path, ...}` says what each one is.
+
+    What was not given (None) is left out, and so is what cannot be looked at: opening it says why.
+    """
+    written = None if output == "-" else _file_at(output)
+    if written is None:
+        return
+    for what, path in read.items():
+        found = None if path is None or path == "-" else _file_at(path)
+        if found is not None and os.path.samestat(found, written):
+            raise OutputError(f"{output}: this is {what}; choose another name for the output")
+
+
+def _file_at(path: str | os.PathLike[str]) -> os.stat_result | None:
+    """None for what is no file: a terminal or a pipe can be read and written at once."""
+    try:
+        found = Path(path).stat()
+    except (OSError, ValueError):
+        return None
+    return found if stat.S_ISREG(found.st_mode) else None
 
 
 @contextmanager
