@@ -15,9 +15,9 @@ from small_folders import FEATURE_SIZE, SOURCES, small_folder, small_model
 
 import polyref
 from polyref.errors import InputError, OutputError, SettingsError
-from polyref.model import BeamSettings
+from polyref.model import BeamSettings, CaptionerSettings
 from polyref.model.features import Features
-from polyref.model.folder import ABOUT, SOURCE, TARGET, WEIGHTS, load_model, save_model
+from polyref.model.folder import ABOUT, SOURCE, TARGET, WEIGHTS, check_start, load_model, save_model
 
 IMAGES = np.random.default_rng(1).normal(size=(7, FEATURE_SIZE)).astype(np.float32)
 
@@ -129,6 +129,91 @@ def test_loading_draws_no_random_numbers(folder: Path):
     before = torch.random.get_rng_state()
     load_model(folder)
     assert torch.equal(torch.random.get_rng_state(), before)
+
+
+# -- the best so far, and where to start ----------------------------------------------------------------------------
+
+
+def test_the_weights_of_a_file_are_saved_in_place_of_the_models_own(tmp_path: Path):
+    other = small_folder(tmp_path / "other", seed=1) / WEIGHTS
+    save_model(small_model(), tmp_path / "model", weights=other)
+    assert (tmp_path / "model" / WEIGHTS).read_bytes() == other.read_bytes()
+    assert load_model(tmp_path / "model").generate(SOURCES) == load_model(tmp_path / "other").generate(SOURCES)
+
+
+@pytest.mark.parametrize("from_file", [False, True])
+def test_a_folder_can_be_read_at_any_moment_while_its_weights_are_replaced(
+    from_file, folder: Path, tmp_path: Path, monkeypatch
+):
+    other = small_folder(tmp_path / "other", seed=1) / WEIGHTS
+    old, new = (folder / WEIGHTS).read_bytes(), other.read_bytes()
+    seen = []
+
+    def look(step):
+        def run(*arguments: object, **choices: object) -> object:
+            load_model(folder)
+            seen.append((folder / WEIGHTS).read_bytes())
+            result = step(*arguments, **choices)
+            load_model(folder)
+            seen.append((folder / WEIGHTS).read_bytes())
+            return result
+
+        return run
+
+    for name in ("unlink", "replace"):
+        monkeypatch.setattr(Path, name, look(getattr(Path, name)))
+    save_model(small_model(seed=1), folder, weights=other if from_file else None)
+    assert old in seen
+    assert set(seen) <= {old, new}
+    assert (folder / WEIGHTS).read_bytes() == new
+
+
+def test_a_folder_of_another_model_is_none_until_all_of_the_new_one_is_there(folder: Path, monkeypatch):
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("os.fsync", full)
+        with pytest.raises(OutputError, match="No space left"):
+            save_model(small_model(fold_case=True), folder)
+    with pytest.raises(InputError, match=r"there is no model\.json in it"):
+        load_model(folder)
+    assert not list(folder.glob("*.partial"))
+    save_model(small_model(fold_case=True), folder)
+    assert load_model(folder).fold_case
+
+
+def test_a_start_may_differ_in_what_only_training_looks_at(folder: Path):
+    settings = replace(small_model().model.settings, dropout=0.5, label_smoothing=0.1)
+    check_start(folder, kind="translator", settings=settings, fold_case=False)
+
+
+def test_a_start_that_is_another_model_is_refused_in_one_line(folder: Path, tmp_path: Path):
+    settings = small_model().model.settings
+    for says, start, kind, wanted, fold_case in (
+        ("gone: there is no such folder", tmp_path / "gone", "translator", settings, False),
+        ("there is no model.json in it", tmp_path, "translator", settings, False),
+        ("it is a translator, and the recipe trains a captioner", folder, "captioner", CaptionerSettings(), False),
+        (
+            "model.embedding_size is 16 there and 128 in the recipe; set it to 16, or start from another model",
+            folder,
+            "translator",
+            replace(settings, embedding_size=128),
+            False,
+        ),
+        ("model.tied is false there and true", folder, "translator", replace(settings, tied=True), False),
+        ("data.fold_case is false there and true in the recipe", folder, "translator", settings, True),
+    ):
+        with pytest.raises(InputError) as caught:
+            check_start(start, kind=kind, settings=wanted, fold_case=fold_case)
+        assert says in str(caught.value)
+        assert "\n" not in str(caught.value)
+
+
+def test_a_folder_whose_training_has_not_come_to_a_model_says_so(tmp_path: Path):
+    (tmp_path / "checkpoints" / "000000010-0000-0000010").mkdir(parents=True)
+    with pytest.raises(InputError, match="its training has not come to a model yet; go on with it: polyref train"):
+        load_model(tmp_path)
 
 
 # -- folders that are no models -------------------------------------------------------------------------------------

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import stat
 from pathlib import Path
 
 import pytest
@@ -10,7 +12,7 @@ from safetensors.torch import load_file, save_file
 from small_models import small_captioner, small_translator
 
 from polyref.errors import InputError, OutputError
-from polyref.model.weights import load_weights, save_weights
+from polyref.model.weights import copy_weights, load_weights, save_weights
 
 
 @pytest.mark.parametrize(
@@ -68,3 +70,44 @@ def test_a_file_that_holds_no_weights_is_refused(tmp_path: Path):
 def test_what_cannot_be_written_says_where(tmp_path: Path):
     with pytest.raises(OutputError, match=r"missing/weights\.safetensors: cannot be written"):
         save_weights(small_translator(), tmp_path / "missing" / "weights.safetensors")
+
+
+@pytest.fixture
+def umask():
+    """Others may read what we write, as is usual."""
+    before = os.umask(0o022)
+    yield
+    os.umask(before)
+
+
+def test_whoever_may_read_the_folder_may_read_the_weights(tmp_path: Path, umask):
+    save_weights(small_translator(), tmp_path / "weights.safetensors")
+    copy_weights(tmp_path / "weights.safetensors", tmp_path / "copy.safetensors")
+    for path in tmp_path.iterdir():
+        assert stat.S_IMODE(path.stat().st_mode) == 0o644, path.name
+
+
+def test_a_copy_replaces_what_was_there(tmp_path: Path):
+    save_weights(small_translator(seed=1), tmp_path / "one")
+    save_weights(small_translator(seed=2), tmp_path / "other")
+    copy_weights(tmp_path / "one", tmp_path / "other")
+    assert (tmp_path / "other").read_bytes() == (tmp_path / "one").read_bytes()
+    with pytest.raises(InputError, match="gone: weights cannot be read"):
+        copy_weights(tmp_path / "gone", tmp_path / "other")
+
+
+def test_nothing_is_left_of_weights_that_could_not_be_written(tmp_path: Path, monkeypatch):
+    path = tmp_path / "weights.safetensors"
+    save_weights(small_translator(seed=1), path)
+    save_weights(small_translator(seed=2), tmp_path / "other")
+    before = path.read_bytes()
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)  # written, but not on the disk
+    for write in (lambda: save_weights(small_translator(), path), lambda: copy_weights(tmp_path / "other", path)):
+        with pytest.raises(OutputError, match="No space left"):
+            write()
+        assert path.read_bytes() == before
+        assert sorted(one.name for one in tmp_path.iterdir()) == ["other", "weights.safetensors"]

@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from copy import deepcopy
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -23,6 +23,7 @@ import torch
 from safetensors import SafetensorError, safe_open
 
 from polyref.errors import InputError, OutputError, SettingsError
+from polyref.fit.checkpoint import has_checkpoint
 from polyref.fit.device import device_named
 from polyref.fit.settings import Device
 from polyref.model.batch import CaptionBatch, TranslationBatch, on_device
@@ -31,13 +32,14 @@ from polyref.model.captioner import Captioner
 from polyref.model.features import Features
 from polyref.model.settings import BeamSettings, CaptionerSettings, TranslatorSettings
 from polyref.model.translator import Translator
-from polyref.model.weights import load_weights, save_weights
+from polyref.model.weights import copy_weights, load_weights, replacing, save_weights
 from polyref.text.subwords import Subwords
 
 Kind = Literal["translator", "captioner"]
 VERSION = 1
 ABOUT, WEIGHTS, SOURCE, TARGET = "model.json", "weights.safetensors", "source.json", "target.json"
 _TARGET_WORDS = "words.vectors.weight"
+_TRAINING_ONLY = ("dropout", "label_smoothing")
 _CURE = "give a folder that polyref train has made"
 
 
@@ -149,29 +151,79 @@ def new_model(
     return Captioner(CaptionerSettings(**settings), words=len(target))
 
 
-def save_model(trained: TrainedModel, folder: str | Path) -> None:
-    """Write a model into a folder; `load_model` reads it back. What it is about is written last."""
+def save_model(trained: TrainedModel, folder: str | Path, *, weights: Path | None = None) -> None:
+    """Write a model into a folder; `load_model` reads it back. `weights`: those of a file, not the model's own.
+
+    A folder that already holds such a model with other weights can be read at any moment; in any other, what it is
+    about is written last.
+    """
     folder = Path(folder)
+    about = {
+        "version": VERSION,
+        "kind": trained.kind,
+        "fold_case": trained.fold_case,
+        "settings": asdict(trained.model.settings),
+        "beam": asdict(trained.beam),
+    }
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / ABOUT).unlink(missing_ok=True)
-        # As they were trained; what was loaded has been made wider.
-        save_weights(deepcopy(trained.model).float(), folder / WEIGHTS)
+        is_there = _holds(folder, about, trained)
+        if not is_there:
+            (folder / ABOUT).unlink(missing_ok=True)
+        if weights is None:
+            # As they were trained; what was loaded has been made wider.
+            save_weights(deepcopy(trained.model).float(), folder / WEIGHTS)
+        else:
+            copy_weights(weights, folder / WEIGHTS)
+        if is_there:
+            return
         trained.target.save(folder / TARGET)
         if trained.source is not None:
             trained.source.save(folder / SOURCE)
-        about = {
-            "version": VERSION,
-            "kind": trained.kind,
-            "fold_case": trained.fold_case,
-            "settings": asdict(trained.model.settings),
-            "beam": asdict(trained.beam),
-        }
-        new = folder / f"{ABOUT}.partial"
-        new.write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
-        new.replace(folder / ABOUT)
+        with replacing(folder / ABOUT) as new:
+            new.write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
     except OSError as error:
         raise OutputError(f"{folder}: cannot be written ({error.strerror or error}); give another place") from None
+
+
+def _holds(folder: Path, about: dict[str, Any], trained: TrainedModel) -> bool:
+    """Whether a folder has this model in it, whatever its weights are."""
+    try:
+        return (
+            _about(folder) == about
+            and Subwords.load(folder / TARGET) == trained.target
+            and (trained.source is None or Subwords.load(folder / SOURCE) == trained.source)
+        )
+    except InputError:
+        return False
+
+
+def check_start(
+    folder: str | Path, *, kind: Kind, settings: TranslatorSettings | CaptionerSettings, fold_case: bool
+) -> None:
+    """Refuse a folder whose weights are no start for such a model. What only training looks at may differ."""
+    folder = Path(folder)
+    about = _about(folder)
+    if about["kind"] != kind:
+        problem = f"it is a {about['kind']}, and the recipe trains a {kind}"
+        raise InputError(problem, f"start from a {kind}, or change model.kind", file=str(folder))
+    there = _settings_of(about, folder)
+    pairs = {
+        f"model.{one.name}": (getattr(there, one.name), getattr(settings, one.name))
+        for one in fields(settings)
+        if one.name not in _TRAINING_ONLY
+    }
+    for key, (old, new) in (pairs | {"data.fold_case": (about["fold_case"], fold_case)}).items():
+        if old != new:
+            problem = f"{key} is {json.dumps(old)} there and {json.dumps(new)} in the recipe"
+            raise InputError(problem, f"set it to {json.dumps(old)}, or start from another model", file=str(folder))
+
+
+def _settings_of(about: dict[str, Any], folder: Path) -> TranslatorSettings | CaptionerSettings:
+    try:
+        return (TranslatorSettings if about["kind"] == "translator" else CaptionerSettings)(**about["settings"])
+    except (TypeError, SettingsError) as error:
+        raise InputError(f"{ABOUT} does not describe a model ({error})", _CURE, file=str(folder)) from None
 
 
 def load_model(folder: str | Path, device: Device = "auto") -> TrainedModel:
@@ -216,6 +268,9 @@ def _about(folder: Path) -> dict[str, Any]:
     try:
         about = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
     except FileNotFoundError:
+        if has_checkpoint(folder):
+            problem = f"there is no {ABOUT} in it: its training has not come to a model yet"
+            raise InputError(problem, "go on with it: polyref train", file=str(folder)) from None
         raise InputError(f"there is no {ABOUT} in it", _CURE, file=str(folder)) from None
     except (OSError, ValueError, RecursionError) as error:
         raise InputError(f"{ABOUT} cannot be read ({error})", _CURE, file=str(folder)) from None
