@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from polyref.errors import SettingsError
-from polyref.fit.device import device_named
+from polyref.fit.device import check_precision, device_named
 from polyref.model.batch import CaptionBatch, TranslationBatch, on_device
 from polyref.model.beam import search
 from polyref.model.captioner import Captioner
@@ -89,3 +89,20 @@ def test_the_gpu_of_a_process_is_that_of_its_place(monkeypatch: pytest.MonkeyPat
     assert device_named("auto") == torch.device("cuda", 0)
     assert device_named("cuda", 3) == torch.device("cuda", 3)
     assert device_named("cpu", 3) == torch.device("cpu")
+
+
+@pytest.mark.parametrize(("made_for_it", "emulated"), [(True, True), (False, True), (False, False)])
+def test_bfloat16_is_for_gpus_that_are_made_for_it(monkeypatch: pytest.MonkeyPatch, made_for_it, emulated):
+    monkeypatch.setattr(
+        torch.cuda,
+        "is_bf16_supported",
+        lambda including_emulation=True: made_for_it or (including_emulation and emulated),
+    )
+    check_precision("float32", torch.device("cuda", 0))
+    if made_for_it:
+        check_precision("bfloat16", torch.device("cuda", 0))
+    else:
+        with pytest.raises(SettingsError, match="not for this cuda; use float32"):
+            check_precision("bfloat16", torch.device("cuda", 0))
+    with pytest.raises(SettingsError, match="not for this cpu; use float32"):
+        check_precision("bfloat16", torch.device("cpu"))

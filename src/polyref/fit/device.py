@@ -25,8 +25,10 @@ def device_named(wanted: str, place: int = 0) -> torch.device:
 
 
 def check_precision(precision: str, device: torch.device) -> None:
-    """Refuse bfloat16 where it is not made for: on some processors torch believes in it, and dies of it."""
-    if precision == "bfloat16" and not (device.type == "cuda" and torch.cuda.is_bf16_supported()):
+    """Refuse bfloat16 where it is not made for: processors may die of it, older GPUs only emulate it."""
+    if precision == "bfloat16" and not (
+        device.type == "cuda" and torch.cuda.is_bf16_supported(including_emulation=False)
+    ):
         raise SettingsError(
             f'the precision is "bfloat16", which is for newer GPUs, not for this {device.type}; use float32'
         )
