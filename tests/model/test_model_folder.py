@@ -113,16 +113,32 @@ def test_inputs_that_a_model_cannot_read_are_refused(tmp_path: Path):
         lambda: translator.generate(IMAGES),
         lambda: translator.generate(["text"], features=Features(["1"], IMAGES[:1])),
         lambda: translator.generate(["text"], batch=0),
+        lambda: translator.generate(["text"], batch=1.5),
+        lambda: translator.generate(["text"], best=2.5),
+        lambda: translator.generate(["text"], best="2"),
+        lambda: translator.generate(["text"], beam=3),
+        lambda: translator.generate(None),
+        lambda: translator.generate(5),
+        lambda: translator.generate([None]),
         lambda: captioner.generate(["photo 1"]),
+        lambda: captioner.generate(None, features=Features(["1"], IMAGES[:1])),
+        lambda: captioner.generate([1], features=Features(["1"], IMAGES[:1])),
+        lambda: captioner.generate([[0.5] * FEATURE_SIZE], features=Features(["1"], IMAGES[:1])),
     ):
-        with pytest.raises(SettingsError):
+        with pytest.raises(SettingsError) as caught:
             wrong()
+        assert "; " in str(caught.value)  # what is wrong; cure
     with pytest.raises(InputError, match="4 features an image, but the model reads 5"):
         captioner.generate(IMAGES[:, :4])
     with pytest.raises(InputError, match="features of the form 5"):
         captioner.generate(IMAGES[0])
     with pytest.raises(InputError, match="no numbers"):
         captioner.generate(np.full((1, FEATURE_SIZE), np.nan, np.float32))
+
+
+def test_texts_may_come_one_by_one(folder: Path):
+    loaded = load_model(folder)
+    assert loaded.generate(text for text in SOURCES) == loaded.generate(SOURCES)
 
 
 def test_loading_draws_no_random_numbers(folder: Path):
@@ -253,6 +269,12 @@ def test_a_description_that_is_none_is_refused(content, says, folder: Path):
         ({"settings": {"state_size": 15}}, "does not describe a model .*even number"),
         ({"settings": {"state_size": "16"}}, "does not describe a model"),
         ({"beam": {"beam": 0}}, "does not describe a model .*beam is 0"),
+        ({"beam": {"beam": 5.5}}, "does not describe a model .*beam is 5.5"),
+        ({"beam": {"beam": 5, "longest": 10.5}}, "does not describe a model .*longest is 10.5"),
+        ({"beam": {"beam": 5, "power": 5000}}, "does not describe a model .*power is 5000"),
+        ({"beam": {"beam": 5, "power": "a"}}, "does not describe a model .*power is 'a'"),
+        ({"settings": {"state_size": 16.0}}, "does not describe a model .*state-size is 16.0"),
+        ({"settings": {"embedding_size": True}}, "does not describe a model .*embedding-size is True"),
         ({"settings": {"state_size": 32}}, "in the file, but .* in the model"),
     ],
 )

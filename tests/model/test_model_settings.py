@@ -24,7 +24,7 @@ def test_the_defaults_are_the_papers():
 @pytest.mark.parametrize(
     ("make", "says"),
     [
-        (lambda: TranslatorSettings(embedding_size=0), "embedding-size is 0; give a number from 1"),
+        (lambda: TranslatorSettings(embedding_size=0), "embedding-size is 0; give a whole number from 1 to 100,000"),
         (lambda: TranslatorSettings(layers=-1), "layers is -1"),
         (lambda: TranslatorSettings(state_size=501), "state-size is 501; give an even number"),
         (lambda: TranslatorSettings(dropout=1.0), "dropout is 1.0; give a number from 0 up to, not including, 1"),
@@ -38,12 +38,31 @@ def test_the_defaults_are_the_papers():
         (lambda: BeamSettings(beam=5, best=6), "best is 6, more than the beam of 5"),
         (lambda: BeamSettings(beam=5, longest=0), "longest is 0"),
         (lambda: BeamSettings(beam=5, scoring="shortest"), 'unknown scoring "shortest"; choose one of plain'),
-        (lambda: BeamSettings(beam=5, bound=0), "the bound is 0; give a number above 0"),
+        (lambda: BeamSettings(beam=5, bound=0), "the bound is 0; give a number above 0, up to 100,000"),
         (lambda: BeamSettings(beam=5, bound=-2.0), "the bound is -2.0"),
         (lambda: BeamSettings(beam=5, bound=math.nan), "the bound is nan"),
         (lambda: BeamSettings(beam=5, bound=math.inf), "the bound is inf"),
         (lambda: BeamSettings(beam=5, reward=0), "the reward is 0"),
         (lambda: BeamSettings(beam=5, power=-1), "the power is -1"),
+        (lambda: BeamSettings(beam=5, power=10.5), "the power is 10.5; give a number above 0, up to 10"),
+        (lambda: BeamSettings(beam=5, power="1"), "the power is '1'; give a number"),
+        (lambda: BeamSettings(beam=5, power=True), "the power is True; give a number"),
+        (lambda: BeamSettings(beam=5, reward=1e308), "the reward is 1e+308; give a number above 0, up to 100,000"),
+        (lambda: BeamSettings(beam=5, bound=10**400), "; give a number above 0, up to 100,000"),
+        (lambda: BeamSettings(beam=5.5), "beam is 5.5; give a whole number from 1 to 100,000"),
+        (lambda: BeamSettings(beam="5"), "beam is '5'; give a whole number"),
+        (lambda: BeamSettings(beam=True), "beam is True; give a whole number"),
+        (lambda: BeamSettings(beam=5, best=2.0), "best is 2.0; give a whole number"),
+        (lambda: BeamSettings(beam=5, longest=10.5), "longest is 10.5; give a whole number"),
+        (lambda: BeamSettings(beam=5, longest=None), "longest is None; give a whole number"),
+        (lambda: BeamSettings(beam=5, scoring=["plain"]), "unknown scoring"),
+        (lambda: BeamSettings(beam=5, stop_early="no"), "stop-early is 'no'; give True or False"),
+        (lambda: TranslatorSettings(state_size=256.0), "state-size is 256.0; give a whole number"),
+        (lambda: TranslatorSettings(layers=True), "layers is True; give a whole number"),
+        (lambda: TranslatorSettings(dropout="x"), "dropout is 'x'; give a number"),
+        (lambda: TranslatorSettings(tied="no"), "tied is 'no'; give True or False"),
+        (lambda: TranslatorSettings(input_feeding=1), "input-feeding is 1; give True or False"),
+        (lambda: CaptionerSettings(tied=None), "tied is None; give True or False"),
     ],
 )
 def test_settings_that_make_no_sense_are_refused(make, says):
@@ -51,6 +70,18 @@ def test_settings_that_make_no_sense_are_refused(make, says):
         make()
     assert says in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_the_largest_settings_give_scores_that_are_numbers():
+    torch = pytest.importorskip("torch")
+    from polyref.model.scoring import Scores
+
+    sizes, log_probs = torch.tensor([100_000]), torch.tensor([[-1.0]], dtype=torch.float64)
+    for scoring in ("normalised", "rewarded"):
+        most = BeamSettings(beam=1, scoring=scoring, power=10, reward=100_000, bound=100_000, longest=100_000)
+        found = Scores(most, sizes).at_most(log_probs, torch.tensor([0]))
+        assert found.isfinite().all()
+        assert found.item() != 0
 
 
 def test_settings_do_not_need_torch():

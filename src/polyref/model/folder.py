@@ -11,7 +11,7 @@ now and then a text, would depend on what else is in it.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from copy import deepcopy
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
@@ -30,7 +30,7 @@ from polyref.model.batch import CaptionBatch, TranslationBatch, on_device
 from polyref.model.beam import search
 from polyref.model.captioner import Captioner
 from polyref.model.features import Features
-from polyref.model.settings import BeamSettings, CaptionerSettings, TranslatorSettings
+from polyref.model.settings import BeamSettings, CaptionerSettings, TranslatorSettings, check_size
 from polyref.model.translator import Translator
 from polyref.model.weights import copy_weights, load_weights, replacing, save_weights
 from polyref.text.subwords import Subwords
@@ -72,7 +72,7 @@ class TrainedModel:
 
     def generate(
         self,
-        inputs: Sequence[str] | npt.NDArray[np.float32],
+        inputs: Iterable[str] | npt.NDArray[np.float32],
         *,
         features: Features | str | Path | None = None,
         beam: BeamSettings | None = None,
@@ -85,11 +85,13 @@ class TrainedModel:
         `best` texts each, with a beam that is at least as wide. The size of a batch changes the speed and the memory
         that it takes, not the result.
         """
-        beam = beam or self.beam
+        beam = self.beam if beam is None else beam
+        if not isinstance(beam, BeamSettings):
+            raise SettingsError(f"the beam is {beam!r}; give BeamSettings(beam={beam!r})")
         if best is not None:
+            check_size("best", best)
             beam = replace(beam, best=best, beam=max(beam.beam, best))
-        if batch < 1:
-            raise SettingsError(f"a batch of {batch} holds nothing; give 1 or more")
+        check_size("batch", batch)
         rows = self.rows(inputs, features)
         # Like lengths together: less is padded, and a batch ends with its longest.
         order = sorted(range(len(rows)), key=lambda place: (len(rows[place]), place))
@@ -101,22 +103,19 @@ class TrainedModel:
         return found
 
     def rows(
-        self, inputs: Sequence[str] | npt.NDArray[np.float32], features: Features | str | Path | None = None
+        self, inputs: Iterable[str] | npt.NDArray[np.float32], features: Features | str | Path | None = None
     ) -> Sequence[Any]:
         """What the model reads: token numbers of sources, or features of images."""
-        if isinstance(inputs, str):
-            raise SettingsError("the input is one text; give a list of them")
         if isinstance(self.model, Captioner):
             return self._images(inputs, features)
         if features is not None:
             raise SettingsError("a translator reads texts; leave the features out")
-        if not all(isinstance(text, str) for text in inputs):
-            raise SettingsError("a translator reads texts; give a list of them")
+        texts = _texts(inputs, "a translator reads texts")
         assert self.source is not None
-        return self.source.encode_all([text.lower() for text in inputs] if self.fold_case else list(inputs))
+        return self.source.encode_all([text.lower() for text in texts] if self.fold_case else texts)
 
     def _images(
-        self, inputs: Sequence[str] | npt.NDArray[np.float32], features: Features | str | Path | None
+        self, inputs: Iterable[str] | npt.NDArray[np.float32], features: Features | str | Path | None
     ) -> Sequence[Any]:
         if isinstance(inputs, np.ndarray):
             ids = [str(row) for row in range(len(inputs))]
@@ -124,7 +123,7 @@ class TrainedModel:
         elif features is None:
             raise SettingsError("a captioner reads features of images; give the file that holds them")
         else:
-            ids = list(inputs)
+            ids = _texts(inputs, "a captioner reads ids of images, or an array of their features")
             features = features if isinstance(features, Features) else Features.open(features)
         assert isinstance(self.model, Captioner)
         features.check(ids, size=self.model.settings.feature_size)
@@ -139,6 +138,18 @@ class TrainedModel:
         return [
             [Generated(self.target.decode(one.tokens), one.score, one.log_prob) for one in of_one] for of_one in found
         ]
+
+
+def _texts(inputs: Iterable[str], reads: str) -> list[str]:
+    if isinstance(inputs, str):
+        raise SettingsError(f"{reads}, but the input is one text; give a list of them")
+    try:
+        texts = list(inputs)
+    except TypeError:
+        raise SettingsError(f"{reads}, but the input is {inputs!r}; give a list of texts") from None
+    if wrong := next((type(text) for text in texts if not isinstance(text, str)), None):
+        raise SettingsError(f"{reads}, but one of the inputs is of the type {wrong.__name__}; give a list of texts")
+    return texts
 
 
 def new_model(

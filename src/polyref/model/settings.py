@@ -7,14 +7,15 @@ Nothing here needs torch: a recipe can be checked without it.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from polyref.errors import SettingsError
 
 Scoring = Literal["plain", "normalised", "rewarded"]
 _LARGEST = 100_000
+# The largest length to this power is far from what a number can hold.
+_HIGHEST_POWER = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,7 @@ class TranslatorSettings:
     def __post_init__(self) -> None:
         _check_sizes(self, "embedding_size", "state_size", "layers")
         _check_shares(self, "dropout", "label_smoothing")
+        _check_yes_or_no(self, "input_feeding", "tied")
         if self.state_size % 2:
             raise SettingsError(f"state-size is {self.state_size}; give an even number: two directions share it")
         _check_tied(self.tied, self.embedding_size, self.state_size)
@@ -57,6 +59,7 @@ class CaptionerSettings:
     def __post_init__(self) -> None:
         _check_sizes(self, "feature_size", "embedding_size", "state_size", "layers")
         _check_shares(self, "dropout", "label_smoothing")
+        _check_yes_or_no(self, "tied")
         _check_tied(self.tied, self.embedding_size, self.state_size)
 
 
@@ -90,24 +93,40 @@ class BeamSettings:
             raise SettingsError(f"best is {self.best}, more than the beam of {self.beam}; lower it, or widen the beam")
         if self.scoring not in get_args(Scoring):
             raise SettingsError(f'unknown scoring "{self.scoring}"; choose one of {", ".join(get_args(Scoring))}')
-        for name in ("power", "reward", "bound"):
+        for name, most in (("power", _HIGHEST_POWER), ("reward", _LARGEST), ("bound", _LARGEST)):
             value = getattr(self, name)
-            if not (math.isfinite(value) and value > 0):
-                raise SettingsError(f"the {name} is {value}; give a number above 0")
+            if not (_is_number(value) and 0 < value <= most):
+                raise SettingsError(f"the {name} is {value!r}; give a number above 0, up to {most:,}")
+        _check_yes_or_no(self, "stop_early")
+
+
+def check_size(name: str, value: int) -> None:
+    """Refuse what is no size: of a model, a beam, a batch."""
+    if not (isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= _LARGEST):
+        raise SettingsError(f"{name.replace('_', '-')} is {value!r}; give a whole number from 1 to {_LARGEST:,}")
 
 
 def _check_sizes(settings: object, *names: str) -> None:
     for name in names:
-        value = getattr(settings, name)
-        if not 1 <= value <= _LARGEST:
-            raise SettingsError(f"{name.replace('_', '-')} is {value}; give a number from 1 to {_LARGEST:,}")
+        check_size(name, getattr(settings, name))
 
 
 def _check_shares(settings: object, *names: str) -> None:
     for name in names:
         value = getattr(settings, name)
-        if not 0 <= value < 1:
-            raise SettingsError(f"{name.replace('_', '-')} is {value}; give a number from 0 up to, not including, 1")
+        if not (_is_number(value) and 0 <= value < 1):
+            raise SettingsError(f"{name.replace('_', '-')} is {value!r}; give a number from 0 up to, not including, 1")
+
+
+def _check_yes_or_no(settings: object, *names: str) -> None:
+    for name in names:
+        value = getattr(settings, name)
+        if not isinstance(value, bool):
+            raise SettingsError(f"{name.replace('_', '-')} is {value!r}; give True or False")
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _check_tied(tied: bool, embedding_size: int, state_size: int) -> None:
