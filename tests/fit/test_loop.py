@@ -100,6 +100,9 @@ def test_the_model_is_left_ready_for_use(tmp_path: Path):
         # Better by less than the gain: kept as the best, and still no gain.
         ([4.0, 3.9, 3.8, 3.7], 0.1, [1, 0.5, 0.25, 0.125]),
         ([4.0, 3.9, 3.8, 3.7], 0.0, [1, 1, 1, 1]),
+        # A tie is no gain, however little is asked for.
+        ([4.0, 4.0, 3.9, 3.9], 0.0, [1, 0.5, 0.5, 0.25]),
+        ([0.0, 0.0, 0.0, 0.0], 0.0, [1, 0.5, 0.25, 0.125]),
     ],
 )
 def test_the_learning_rate_decays_after_an_epoch_without_gain(tmp_path: Path, validations, gain, rates):
@@ -132,6 +135,23 @@ def test_so_many_epochs_without_gain_in_all_end_the_run(tmp_path: Path, stop_aft
     validations = [4.0, 4.0, 1.0, 2.0, 3.0, 4.0]
     told = epochs_of(tmp_path, validations=validations, decay=Decay(stop_after=stop_after), epochs=6)
     assert len(told) == epochs
+
+
+def test_ties_end_the_run_as_well(tmp_path: Path):
+    told = epochs_of(tmp_path, validations=[4.0] * 6, decay=Decay(gain=0.0, stop_after=2), epochs=6)
+    assert len(told) == 3
+
+
+@pytest.mark.parametrize("validate_every", [None, 3])
+def test_the_steps_say_which_validations_were_the_best_so_far(tmp_path: Path, validate_every):
+    """A tie is not better; what was no validation is not the best."""
+    validations = [4.0, 3.0, 3.0, 5.0, 2.9, 4.0, 2.0]
+    choices = {"validate_every": validate_every, "decay": Decay(gain=0.5, stop_after=99)}
+    told = steps_of(tmp_path, validations=validations, epochs=7 if validate_every is None else 3, **choices)
+    judged = [step for step in told if step.validation is not None]
+    assert [step.is_best for step in judged] == [True, True, False, False, True, False, True]
+    assert [step.validation for step in judged if step.is_best] == [4.0, 3.0, 2.9, 2.0]
+    assert not any(step.is_best for step in told if step.validation is None)
 
 
 def test_the_step_is_no_longer_than_the_clip(tmp_path: Path):

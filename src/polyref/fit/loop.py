@@ -51,6 +51,7 @@ class Step:
     best: float | None = None
     batch_loss: float | None = None  # mean over the items of this update
     items: int = 0  # of this update
+    is_best: bool = False  # this validation is better than all before it, and its weights are kept
 
 
 def fit(
@@ -73,45 +74,62 @@ def fit(
     """
     processes = processes or Processes()
     check_precision(settings.precision, processes.device)
-    run = run if processes.ranks == 1 else f"{run} {processes.ranks} processes"
-    folder.mkdir(parents=True, exist_ok=True)
+    name = _name(run, processes)
     state = State(model, _optimiser(model, settings), Average(model, settings.average))
-    counters = load_checkpoint(folder, state, run) or Counters(learning_rate=settings.learning_rate)
+    counters = load_checkpoint(folder, state, name) or Counters(learning_rate=settings.learning_rate)
+    folder.mkdir(parents=True, exist_ok=True)
+    now = _Run(state, counters, validate, settings, folder, name, processes)
     costing = shared(Costing(model, cost), processes)
-
-    def judge() -> float:
-        value = _validated(validate, state, counters, processes)
-        if _judge(value, counters, settings) and processes.is_first:
-            with state.average.applied(model):
-                save_best(folder, model)
-        return value
-
-    def save() -> None:
-        if processes.is_first:
-            save_checkpoint(folder, state, counters, run)
-
     while counters.epoch < settings.epochs and not _is_over(counters, settings):
         model.train()
         for batch in _in_step(batches(counters.epoch, counters.batch), processes):
-            loss, items = _update(costing, state, batch, counters, settings, processes)
-            on_step(_step("update", counters, loss=loss, items=items))
+            on_step(_update(now, costing, batch))
             if settings.validate_every is not None and counters.updates % settings.validate_every == 0:
-                on_step(_step("validation", counters, judge()))
+                on_step(now.judge("validation"))
                 model.train()
             if counters.updates % settings.save_every == 0:
-                save()
+                now.save()
             if _is_over(counters, settings):
                 break
-        is_last = counters.epoch + 1 == settings.epochs
-        is_due = settings.validate_every is None or (is_last and counters.validated < counters.updates)
-        value = judge() if is_due else None
-        on_step(_step("epoch", counters, value))
+        on_step(now.judge("epoch") if _is_due(counters, settings) else _step("epoch", counters))
         counters.epoch, counters.batch, counters.loss, counters.items = counters.epoch + 1, 0, 0.0, 0
-        save()
+        now.save()
     processes.wait()
     load_best(folder, model)
     model.eval()
     return counters
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """A run and where it stands. Of several processes, the first one writes."""
+
+    state: State
+    counters: Counters
+    validate: Callable[[], float]
+    settings: FitSettings
+    folder: Path
+    name: str
+    processes: Processes
+
+    def judge(self, what: What) -> Step:
+        """Validate, and keep the weights if they are the best so far."""
+        value = _validated(self)
+        is_best = _judge(value, self.counters, self.settings)
+        if is_best and self.processes.is_first:
+            with self.state.average.applied(self.state.model):
+                save_best(self.folder, self.state.model)
+        return _step(what, self.counters, validation=value, is_best=is_best)
+
+    def save(self) -> None:
+        """Write a checkpoint."""
+        if self.processes.is_first:
+            save_checkpoint(self.folder, self.state, self.counters, self.name)
+
+
+def _name(run: str, processes: Processes) -> str:
+    """What a folder knows a run by: batches depend on the number of processes, so another number is another run."""
+    return run if processes.ranks == 1 else f"{run} {processes.ranks} processes"
 
 
 def _in_step(batches: Iterator[Batch], processes: Processes) -> Iterator[Batch | None]:
@@ -125,15 +143,9 @@ def _in_step(batches: Iterator[Batch], processes: Processes) -> Iterator[Batch |
         yield batch
 
 
-def _update(
-    costing: torch.nn.Module,
-    state: State,
-    batch: Any,
-    counters: Counters,
-    settings: FitSettings,
-    processes: Processes,
-) -> tuple[float, int]:
-    """One step of the optimiser; the mean loss of the batch, and how many items it has."""
+def _update(run: _Run, costing: torch.nn.Module, batch: Any) -> Step:
+    """One step of the optimiser."""
+    state, counters, settings, processes = run.state, run.counters, run.settings, run.processes
     for group in state.optimiser.param_groups:
         group["lr"] = counters.learning_rate
     state.optimiser.zero_grad(set_to_none=True)
@@ -157,16 +169,17 @@ def _update(
     counters.batch += 1
     counters.updates += 1
     state.average.add(state.model, counters.updates)
-    return total / all_items, int(all_items)
+    return _step("update", counters, batch_loss=total / all_items, items=int(all_items))
 
 
-def _validated(validate: Callable[[], float], state: State, counters: Counters, processes: Processes) -> float:
+def _validated(run: _Run) -> float:
     """How good the model is, or the average of its weights where one is kept."""
-    state.model.eval()
-    with state.average.applied(state.model), torch.inference_mode():
-        value = processes.first_one_says(validate)
+    model = run.state.model
+    model.eval()
+    with run.state.average.applied(model), torch.inference_mode():
+        value = run.processes.first_one_says(run.validate)
     if math.isnan(value):
-        raise PolyrefError(f"the validation is no number after {counters.updates:,} updates; {_CURE}")
+        raise PolyrefError(f"the validation is no number after {run.counters.updates:,} updates; {_CURE}")
     return value
 
 
@@ -175,7 +188,8 @@ def _judge(value: float, counters: Counters, settings: FitSettings) -> bool:
     counters.history.append(round(value, 4))
     counters.validated = counters.updates
     gained = _gain(value, counters.best, settings)
-    if gained < settings.decay.gain:
+    # A tie is no gain, however little the settings ask for.
+    if gained <= 0 or gained < settings.decay.gain:
         counters.without_gain += 1
         counters.learning_rate *= settings.decay.factor
     if gained > 0:
@@ -196,6 +210,12 @@ def _gain(value: float, best: float | None, settings: FitSettings) -> float:
     return better / max(abs(best), 1e-12)
 
 
+def _is_due(counters: Counters, settings: FitSettings) -> bool:
+    """Whether an epoch that is over ends with a validation; the last one always does, if its last update had none."""
+    is_last = counters.epoch + 1 == settings.epochs
+    return settings.validate_every is None or (is_last and counters.validated < counters.updates)
+
+
 def _is_over(counters: Counters, settings: FitSettings) -> bool:
     if counters.without_gain >= settings.decay.stop_after:
         return True
@@ -210,17 +230,24 @@ def _optimiser(model: torch.nn.Module, settings: FitSettings) -> torch.optim.Opt
 
 
 def _step(
-    what: What, counters: Counters, validation: float | None = None, loss: float | None = None, items: int = 0
+    what: What,
+    counters: Counters,
+    *,
+    validation: float | None = None,
+    is_best: bool = False,
+    batch_loss: float | None = None,
+    items: int = 0,
 ) -> Step:
     return Step(
         what,
-        counters.epoch,
-        counters.batch,
-        counters.updates,
-        counters.loss / max(counters.items, 1),
-        counters.learning_rate,
-        validation,
-        counters.best,
-        loss,
-        items,
+        epoch=counters.epoch,
+        batch=counters.batch,
+        updates=counters.updates,
+        loss=counters.loss / max(counters.items, 1),
+        learning_rate=counters.learning_rate,
+        validation=validation,
+        best=counters.best,
+        batch_loss=batch_loss,
+        items=items,
+        is_best=is_best,
     )

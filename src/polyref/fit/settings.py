@@ -20,8 +20,8 @@ Device = Literal["auto", "cpu", "cuda"]
 
 @dataclass(frozen=True, slots=True)
 class Decay:
-    """The learning rate is multiplied by `factor` after a validation that is not better than the best by the share
-    `gain`.
+    """The learning rate is multiplied by `factor` after a validation that brings no gain: one that is not better than
+    the best before it, or by less than the share `gain`.
 
     Training ends early when that has happened `stop_after` times.
     """
