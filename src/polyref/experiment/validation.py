@@ -14,15 +14,13 @@ from typing import Any
 import numpy as np
 
 from polyref.data.corpus import Corpus
-from polyref.experiment.pairs import Collation, PairBatches
+from polyref.experiment.pairs import Collation
 from polyref.experiment.recipe import PERPLEXITY, ValidationSection
-from polyref.feed import Stream
-from polyref.feed.stream import StreamSettings
 from polyref.model.beam import search
 from polyref.model.settings import BeamSettings
-from polyref.schedule import ScheduleSettings
-from polyref.schedule.batches import BatchSettings
 from polyref.score import evaluate
+
+_PAIRS_AT_ONCE = 64
 
 
 @dataclass
@@ -81,11 +79,17 @@ class Validation:
         return said
 
     def _perplexity(self) -> float:
-        """Of the gold references, a subword."""
-        settings = StreamSettings(ScheduleSettings("uniform"), gold_only=True)
+        """Of the gold references of the same examples, a subword."""
+        sources = self.corpus.texts["sources"].many(self.examples)
+        pairs = [
+            (source, reference.encode())
+            for source, references in zip(sources, self.references, strict=True)
+            for reference in references
+        ]
         total, count = 0.0, 0
-        for batch in PairBatches(Stream(self.corpus, settings), self.collation, BatchSettings(64))(0):
-            loss, tokens = self.model.loss(batch)
+        for first in range(0, len(pairs), _PAIRS_AT_ONCE):
+            rows = self.collation.rows(*zip(*pairs[first : first + _PAIRS_AT_ONCE], strict=True))
+            loss, tokens = self.model.loss(self.collation.batch(rows))
             total += float(loss)
             count += tokens
         return math.exp(min(total / count, 50.0)) if total == total else math.nan

@@ -1,0 +1,79 @@
+"""Validation: which examples count, and for what."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("tokenizers")
+
+import made_up  # noqa: E402
+
+from polyref.data import read  # noqa: E402
+from polyref.data.corpus import Corpus  # noqa: E402
+from polyref.experiment.pairs import Collation  # noqa: E402
+from polyref.experiment.recipe import SubwordsSection, ValidationSection  # noqa: E402
+from polyref.experiment.validation import Validation  # noqa: E402
+from polyref.experiment.words import find_vocabularies  # noqa: E402
+from polyref.model.settings import BeamSettings, TranslatorSettings  # noqa: E402
+from polyref.model.translator import Translator  # noqa: E402
+
+EXAMPLES = 20
+
+
+@pytest.fixture(scope="module")
+def validated(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """All that a validation is made of, but its settings."""
+    folder: Path = tmp_path_factory.mktemp("dev")
+    dev = Corpus.of(read(made_up.write(folder / "dev.jsonl", made_up.records(EXAMPLES))))
+    words = find_vocabularies(
+        folder, "", dev, SubwordsSection(source=300, target=300), with_source=True, fold_case=False
+    )
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        sizes = TranslatorSettings(embedding_size=8, state_size=8, layers=1)
+        model = Translator(sizes, source_words=len(words.source), target_words=len(words.target)).eval()
+    collation = Collation(words, None, False, torch.device("cpu"))
+    return {"model": model, "corpus": dev, "collation": collation, "beam": BeamSettings(beam=2, longest=5)}
+
+
+def perplexity(validated: dict[str, Any], **choices: Any) -> float:
+    validation = Validation(settings=ValidationSection(goal="perplexity", metrics=(), **choices), **validated)
+    with torch.inference_mode():
+        return validation()
+
+
+def expected(validated: dict[str, Any], examples: list[int]) -> float:
+    """The same, one pair at a time."""
+    corpus, collation = validated["corpus"], validated["collation"]
+    total, count = 0.0, 0
+    for number in examples:
+        for slot in range(3):
+            pair = [corpus.source(number).encode()], [corpus.reference(number, slot).encode()]
+            loss, tokens = validated["model"].loss(collation.batch(collation.rows(*pair)))
+            total, count = total + float(loss.detach()), count + tokens
+    return math.exp(total / count)
+
+
+@pytest.mark.parametrize(("examples", "chosen"), [(1, [0]), (3, [0, 6, 13]), (0, range(20)), (99, range(20))])
+def test_perplexity_is_that_of_the_chosen_examples(validated, examples, chosen):
+    assert perplexity(validated, examples=examples) == pytest.approx(expected(validated, list(chosen)), rel=1e-5)
+
+
+def test_other_examples_have_another_perplexity(validated):
+    found = sorted(perplexity(validated, examples=count) for count in (1, 3, EXAMPLES))
+    assert all(larger - smaller > 1e-3 for smaller, larger in pairwise(found))
+
+
+def test_perplexity_and_scores_are_of_the_same_examples(validated):
+    settings = ValidationSection(goal="bleu", metrics=("bleu", "perplexity"), examples=3)
+    validation = Validation(settings=settings, **validated)
+    with torch.inference_mode():
+        validation()
+    assert len(validation.said) == 3
+    assert validation.scores["perplexity"] == pytest.approx(perplexity(validated, examples=3))
