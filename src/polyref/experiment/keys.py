@@ -10,10 +10,8 @@ from collections.abc import Iterator
 from dataclasses import MISSING, fields
 from typing import Any
 
-from polyref.align import AdaptivePenalty
-from polyref.experiment.recipe import DECAY, MODELS, NOT_CHOSEN, SECTIONS
-from polyref.fit import Decay
-from polyref.fresh import FreshSettings
+from polyref.experiment.reading import toml_value
+from polyref.experiment.recipe import DECAY, MODELS, NOT_CHOSEN, SECTIONS, TABLES
 from polyref.model import CAPTIONING, TRANSLATING, BeamSettings
 
 MEANINGS: dict[str, str] = {
@@ -103,7 +101,6 @@ MEANINGS: dict[str, str] = {
     "beam.longest": "The most tokens of a hypothesis.",
     "beam.stop_early": "End when nothing better can come. The result is the same without.",
 }
-TABLES: dict[str, Any] = {"adaptive": AdaptivePenalty, "fresh": FreshSettings, "decay": Decay}
 
 
 def keys() -> Iterator[tuple[str, str]]:
@@ -146,8 +143,6 @@ def _beam_keys() -> Iterator[tuple[str, str]]:
 
 
 def _toml(value: Any) -> str:
-    from polyref.experiment.reading import toml_value
-
     return "" if value is MISSING or value is None else toml_value(value)
 
 
