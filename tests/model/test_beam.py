@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from small_models import small_captioner, small_translator
 from table_model import FIRST, Tables, all_sentences, exhaustive, judged, score_of
 
-from polyref.errors import PolyrefError
+from polyref.errors import PolyrefError, SettingsError
 from polyref.model import BeamSettings
 from polyref.model.batch import CaptionBatch, TranslationBatch
 from polyref.model.beam import search
@@ -250,6 +250,26 @@ def test_a_model_that_gives_no_numbers_is_refused():
             return torch.full((FIRST + self.words,), math.nan)
 
     with pytest.raises(PolyrefError, match="log-probabilities that are no numbers"):
+        search(Broken(2), [1], BeamSettings(beam=2))
+
+
+@pytest.mark.parametrize("fault", [lambda: torch.empty(1 << 60), lambda: np.empty(1 << 58), lambda: [0] * (1 << 58)])
+def test_what_memory_does_not_hold_says_what_to_lower(fault):
+    class Large(Tables):
+        def log_probs(self, seed, beginning):
+            return fault()
+
+    says = "out of memory with a beam of 2, a batch of 3 and up to 50 tokens; lower --beam, --batch or --longest"
+    with pytest.raises(SettingsError, match=says):
+        search(Large(2), [1, 2, 3], BeamSettings(beam=2, longest=50))
+
+
+def test_other_faults_are_not_taken_for_a_lack_of_memory():
+    class Broken(Tables):
+        def log_probs(self, seed, beginning):
+            return torch.zeros(2) + torch.zeros(3)
+
+    with pytest.raises(RuntimeError, match="must match the size"):
         search(Broken(2), [1], BeamSettings(beam=2))
 
 

@@ -240,6 +240,9 @@ def test_no_folder_and_no_model_in_it_are_told_apart(tmp_path: Path):
         load_model(tmp_path / "gone")
     with pytest.raises(InputError, match=r"there is no model\.json in it"):
         load_model(tmp_path)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match="file: this is a file; give the folder that polyref train has made"):
+        load_model(tmp_path / "file")
 
 
 @pytest.mark.parametrize(
@@ -282,6 +285,21 @@ def test_a_description_of_another_model_is_refused(change, says, folder: Path):
     about = json.loads((folder / ABOUT).read_text())
     (folder / ABOUT).write_text(json.dumps(about | change))
     with pytest.raises(InputError, match=says):
+        load_model(folder)
+
+
+def test_sizes_that_no_memory_holds_are_compared_before_there_is_such_a_model(folder: Path):
+    about = json.loads((folder / ABOUT).read_text())
+    about["settings"]["state_size"] = 90_000
+    (folder / ABOUT).write_text(json.dumps(about))
+    with pytest.raises(InputError, match="in the file, but 180000 x 16 in the model; open it with the vocabulary"):
+        load_model(folder)
+
+
+def test_weights_that_are_a_folder_are_refused_as_one(folder: Path):
+    (folder / WEIGHTS).unlink()
+    (folder / WEIGHTS).mkdir()
+    with pytest.raises(InputError, match="the weights cannot be read \\(it is a folder\\)"):
         load_model(folder)
 
 

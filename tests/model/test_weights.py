@@ -62,8 +62,9 @@ def test_weights_that_are_missing_or_too_many_are_named(tmp_path: Path):
 
 def test_a_file_that_holds_no_weights_is_refused(tmp_path: Path):
     (tmp_path / "weights.safetensors").write_bytes(b"nothing")
-    for name in ("weights.safetensors", "missing.safetensors"):
-        with pytest.raises(InputError, match=f"{name}: weights cannot be read"):
+    (tmp_path / "folder").mkdir()
+    for name, says in (("weights.safetensors", ""), ("missing", "No such file"), ("folder", "it is a folder")):
+        with pytest.raises(InputError, match=f"{name}: the weights cannot be read .*{says}"):
             load_weights(small_translator(), tmp_path / name)
 
 
@@ -92,8 +93,10 @@ def test_a_copy_replaces_what_was_there(tmp_path: Path):
     save_weights(small_translator(seed=2), tmp_path / "other")
     copy_weights(tmp_path / "one", tmp_path / "other")
     assert (tmp_path / "other").read_bytes() == (tmp_path / "one").read_bytes()
-    with pytest.raises(InputError, match="gone: weights cannot be read"):
+    with pytest.raises(InputError, match="gone: the weights cannot be read"):
         copy_weights(tmp_path / "gone", tmp_path / "other")
+    with pytest.raises(InputError, match="it is a folder"):
+        copy_weights(tmp_path, tmp_path / "other")
 
 
 def test_nothing_is_left_of_weights_that_could_not_be_written(tmp_path: Path, monkeypatch):

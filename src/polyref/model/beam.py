@@ -20,7 +20,7 @@ from typing import Protocol, TypeVar
 import torch
 from torch import Tensor
 
-from polyref.errors import PolyrefError
+from polyref.errors import PolyrefError, SettingsError
 from polyref.model.finished import Finished, Hypothesis
 from polyref.model.ranking import best_candidates, best_words
 from polyref.model.scoring import Scores
@@ -29,6 +29,7 @@ from polyref.text.subwords import BOS, EOS
 
 Batch = TypeVar("Batch", contravariant=True)
 State = TypeVar("State")
+_OUT_OF_MEMORY = ("out of memory", "can't allocate memory", "not enough memory", "bad_alloc")
 
 
 class Steps(Protocol[Batch, State]):
@@ -74,7 +75,7 @@ def search(model: Steps[Batch, State], batch: Batch, settings: BeamSettings) -> 
     scores = Scores(settings, sizes)
     finished = Finished(len(sizes), settings.best, sizes.device)
     beam = Beam.begin(len(sizes), sizes.device)
-    with _without_dropout(model):
+    with _within_memory(settings, len(sizes)), _without_dropout(model):
         state = model.start(batch)
         for length in range(1, settings.longest + 1):
             log_probs, state = model.step(state, beam.tokens[:, :, -1])
@@ -151,6 +152,20 @@ def _is_over(beam: Beam, scores: Scores, finished: Finished, settings: BeamSetti
     if not settings.stop_early:
         return nothing_left
     return nothing_left | (finished.bar[beam.sentences] > scores.at_most(best, beam.sentences)[:, 0])
+
+
+@contextmanager
+def _within_memory(settings: BeamSettings, batch: int) -> Iterator[None]:
+    """Say what takes so much memory; torch has no class of its own for that on a processor."""
+    try:
+        yield
+    except (MemoryError, RuntimeError) as error:
+        if isinstance(error, RuntimeError) and not any(words in str(error) for words in _OUT_OF_MEMORY):
+            raise
+        raise SettingsError(
+            f"out of memory with a beam of {settings.beam:,}, a batch of {batch:,} and up to {settings.longest:,} "
+            "tokens; lower --beam, --batch or --longest"
+        ) from None
 
 
 @contextmanager

@@ -20,7 +20,6 @@ from typing import Any, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 import torch
-from safetensors import SafetensorError, safe_open
 
 from polyref.errors import InputError, OutputError, SettingsError
 from polyref.fit.checkpoint import has_checkpoint
@@ -32,7 +31,7 @@ from polyref.model.captioner import Captioner
 from polyref.model.features import Features
 from polyref.model.settings import BeamSettings, CaptionerSettings, TranslatorSettings, check_size
 from polyref.model.translator import Translator
-from polyref.model.weights import copy_weights, load_weights, replacing, save_weights
+from polyref.model.weights import check_weights, copy_weights, load_weights, replacing, save_weights, shapes_of
 from polyref.text.subwords import Subwords
 
 Kind = Literal["translator", "captioner"]
@@ -247,6 +246,8 @@ def load_model(folder: str | Path, device: Device = "auto") -> TrainedModel:
     _check_sizes(folder, source, target)
     try:
         beam = BeamSettings(**about["beam"])
+        with torch.device("meta"):  # no memory for sizes that the weights do not have
+            check_weights(new_model(about["kind"], about["settings"], source, target), folder / WEIGHTS)
         with torch.random.fork_rng(devices=[]):  # weights are drawn only to be replaced
             model = new_model(about["kind"], about["settings"], source, target)
     except (TypeError, SettingsError) as error:
@@ -258,22 +259,17 @@ def load_model(folder: str | Path, device: Device = "auto") -> TrainedModel:
 def _check_sizes(folder: Path, source: Subwords | None, target: Subwords) -> None:
     """Refuse subwords that the weights are not for."""
     path = folder / WEIGHTS
-    try:
-        with safe_open(path, "pt") as weights:
-            names = set(weights.keys())
-            for name, file, subwords in (("source.weight", SOURCE, source), (_TARGET_WORDS, TARGET, target)):
-                if subwords is None or name not in names:
-                    continue
-                size = weights.get_slice(name).get_shape()[0]
-                if size != len(subwords):
-                    problem = f"the weights are for {size:,} subwords, but {file} has {len(subwords):,}"
-                    raise InputError(problem, "put back the file that the model was trained with", file=str(path))
-    except (OSError, SafetensorError) as error:
-        problem = f"the weights cannot be read ({getattr(error, 'strerror', None) or error})"
-        raise InputError(problem, "the file is damaged or gone; train the model again", file=str(path)) from None
+    shapes = shapes_of(path)
+    for name, file, subwords in (("source.weight", SOURCE, source), (_TARGET_WORDS, TARGET, target)):
+        if subwords is not None and name in shapes and shapes[name][:1] != (len(subwords),):
+            size = shapes[name][0] if shapes[name] else 0
+            problem = f"the weights are for {size:,} subwords, but {file} has {len(subwords):,}"
+            raise InputError(problem, "put back the file that the model was trained with", file=str(path))
 
 
 def _about(folder: Path) -> dict[str, Any]:
+    if folder.is_file():
+        raise InputError("this is a file", "give the folder that polyref train has made", file=str(folder))
     if not folder.is_dir():
         raise InputError("there is no such folder", _CURE, file=str(folder))
     try:

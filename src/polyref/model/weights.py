@@ -9,16 +9,18 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import torch
-from safetensors import SafetensorError
+from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save_file
 
 from polyref.errors import InputError, OutputError
 
+Shapes = dict[str, tuple[int, ...]]
+_GONE = "the file is damaged or gone; train the model again"
 _CURE = "open it with the vocabulary and the settings that it was trained with"
 
 
@@ -38,11 +40,9 @@ def save_weights(model: torch.nn.Module, path: str | Path) -> None:
 
 def copy_weights(old: str | Path, path: str | Path) -> None:
     """Copy a file of weights: whole, or not at all."""
-    path = Path(path)
-    try:
+    with _reading(old):
         source = Path(old).open("rb")  # noqa: SIM115  (two kinds of fault, two messages)
-    except OSError as error:
-        raise InputError(f"weights cannot be read ({error.strerror})", "check the path", file=str(old)) from None
+    path = Path(path)
     try:
         with source, replacing(path) as new, new.open("wb") as target:
             shutil.copyfileobj(source, target)
@@ -69,25 +69,44 @@ def replacing(path: Path) -> Iterator[Path]:
 
 def load_weights(model: torch.nn.Module, path: str | Path) -> None:
     """Give a model the weights of a file; weights of another shape, or for another model, are refused by name."""
-    try:
+    check_weights(model, path)
+    with _reading(path):
         weights = load_file(path)
-    except (OSError, SafetensorError) as error:
-        problem = getattr(error, "strerror", None) or str(error)
-        raise InputError(f"weights cannot be read ({problem})", "check the path", file=str(path)) from None
-    if problem := _misfit(weights, model.state_dict()):
-        raise InputError(problem, _CURE, file=str(path))
     model.load_state_dict(weights)
 
 
-def _misfit(weights: Mapping[str, torch.Tensor], wanted: Mapping[str, torch.Tensor]) -> str:
-    for name, weight in wanted.items():
-        if name not in weights:
+def check_weights(model: torch.nn.Module, path: str | Path) -> None:
+    """The same refusals without reading the weights; the model need not have any (torch's device "meta")."""
+    if problem := _misfit(shapes_of(path), {name: tuple(one.shape) for name, one in model.state_dict().items()}):
+        raise InputError(problem, _CURE, file=str(path))
+
+
+def shapes_of(path: str | Path) -> Shapes:
+    """The shapes of the weights of a file, by their names."""
+    with _reading(path), safe_open(path, "pt") as weights:
+        return {name: tuple(weights.get_slice(name).get_shape()) for name in weights.keys()}  # noqa: SIM118
+
+
+@contextmanager
+def _reading(path: str | Path) -> Iterator[None]:
+    try:
+        if Path(path).is_dir():  # safetensors has no words for that
+            raise IsADirectoryError(None, "it is a folder")
+        yield
+    except (OSError, SafetensorError) as error:
+        problem = getattr(error, "strerror", None) or str(error)
+        raise InputError(f"the weights cannot be read ({problem})", _GONE, file=str(path)) from None
+
+
+def _misfit(found: Shapes, wanted: Shapes) -> str:
+    for name, shape in wanted.items():
+        if name not in found:
             return f"{name} is missing"
-        if weights[name].shape != weight.shape:
-            return f"{name} is {_shape(weights[name])} in the file, but {_shape(weight)} in the model"
-    extra = sorted(set(weights) - set(wanted))
+        if found[name] != shape:
+            return f"{name} is {_by(found[name])} in the file, but {_by(shape)} in the model"
+    extra = sorted(set(found) - set(wanted))
     return f"{extra[0]} is not in the model" if extra else ""
 
 
-def _shape(tensor: torch.Tensor) -> str:
-    return " x ".join(map(str, tensor.shape))
+def _by(shape: tuple[int, ...]) -> str:
+    return " x ".join(map(str, shape))
