@@ -8,9 +8,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from safetensors.numpy import save_file
+from small_models import small_captioner
 
 from polyref.errors import InputError
+from polyref.model.batch import CaptionBatch
 from polyref.model.features import Features
 
 IDS = ["cat", "dog", "42", "Zürich"]
@@ -102,6 +105,37 @@ def test_numbers_that_are_none_are_refused_where_they_are_used(value):
             use(IDS)
 
 
+@pytest.mark.parametrize("value", [3e38, -3e38, 2e12])
+def test_features_that_are_too_large_are_refused_with_their_file(value):
+    rows = ROWS.copy()
+    rows[1, 3] = value
+    features = Features(IDS, rows, name="f.npz")
+    features.check(["cat", "42"])
+    for use in (features.check, features.standardisation):
+        with pytest.raises(InputError, match=r'f\.npz: features as large as .* for "dog"; scale them down'):
+            use(IDS)
+
+
+def test_features_beyond_single_precision_are_refused_like_infinite_ones():
+    with pytest.raises(InputError, match=r'no numbers .* for "dog"'):
+        Features(IDS[:2], np.array([[1.0], [1e200]])).check(IDS[:2])
+
+
+def test_the_largest_features_that_are_let_in_give_finite_losses_and_gradients():
+    rows = np.where(ROWS > 0, 1e12, -1e12)
+    features = Features(IDS, rows)
+    features.check(IDS)
+    model = small_captioner(feature_size=6)
+    for standardise in (False, True):
+        if standardise:
+            model.standardise(*features.standardisation(IDS))
+        loss, _ = model.loss(CaptionBatch.of(features.rows(IDS), [[5, 6]] * 4))
+        loss.backward()
+        norm = torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        assert torch.isfinite(loss.detach())
+        assert torch.isfinite(norm)
+
+
 def test_standardisation_is_that_of_the_given_ids_alone():
     features = Features(IDS, ROWS)
     mean, deviation = features.standardisation(["cat", "42"])
@@ -127,6 +161,55 @@ def test_large_numbers_are_standardised_as_exactly_as_small_ones():
 def test_standardising_by_nothing_is_refused():
     with pytest.raises(InputError, match="no ids to standardise by"):
         Features(IDS, ROWS).standardisation([])
+
+
+# -- fingerprints ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("write", WRITERS)
+def test_a_fingerprint_is_of_what_is_stored_and_not_of_the_form(write: Callable[[Path], Features], tmp_path: Path):
+    assert write(tmp_path).fingerprint(IDS) == Features(IDS, ROWS).fingerprint(IDS)
+
+
+def test_a_fingerprint_changes_with_the_values_the_ids_their_number_and_the_size():
+    ids = ["cat", "dog"]
+    changed = ROWS.copy()
+    changed[1, 5] = np.nextafter(changed[1, 5], np.float32(9))
+    found = [
+        Features(IDS, ROWS).fingerprint(ids),
+        Features(IDS, changed).fingerprint(ids),
+        Features(["cat", "cow", *IDS[2:]], ROWS).fingerprint(["cat", "cow"]),
+        Features(IDS, ROWS).fingerprint(["dog", "cat"]),
+        Features(IDS, ROWS).fingerprint(["cat"]),
+        Features(IDS, ROWS[:, :5]).fingerprint(ids),
+        Features(IDS, ROWS.astype(np.float64)).fingerprint(ids),
+        Features(IDS, ROWS.view(np.int32)).fingerprint(ids),
+        Features(IDS, ROWS).fingerprint([]),
+    ]
+    assert len(set(found)) == len(found)
+    assert all(len(bytes.fromhex(one)) == 16 for one in found)
+    other = ROWS.copy()
+    other[2:] = 0
+    assert Features(IDS, other).fingerprint(ids) == found[0]  # what no id asks for does not count
+
+
+def test_a_fingerprint_of_many_ids_is_of_a_thousand_spread_over_them():
+    ids = [str(number) for number in range(5000)]
+    rows = np.arange(5000, dtype=np.float32)[:, None]
+    expected = Features(ids, rows).fingerprint(ids)
+    counts = []
+    for number in (*range(8), *range(4990, 5000)):
+        changed = rows.copy()
+        changed[number] += 1
+        counts.append(Features(ids, changed).fingerprint(ids) != expected)
+    assert [place for place, changes in enumerate(counts) if changes] == [0, 5, 8, 13]  # one in five
+    assert Features([*ids[:-1], "last"], rows).fingerprint([*ids[:-1], "last"]) == expected
+    assert Features(ids, rows).fingerprint(ids[:-1]) != expected
+
+
+def test_a_fingerprint_of_features_that_are_not_there_is_refused():
+    with pytest.raises(InputError, match='no features for "bird"'):
+        Features(IDS, ROWS).fingerprint(["cat", "bird"])
 
 
 @pytest.mark.parametrize(
@@ -172,13 +255,13 @@ def test_a_file_that_is_wrong_says_what(write, says, tmp_path: Path):
 
 def test_an_archive_without_features_is_refused(tmp_path: Path):
     np.savez(tmp_path / "f.npz", ids=np.array(IDS), vectors=ROWS)
-    with pytest.raises(InputError, match='holds "ids", but no "feats"'):
+    with pytest.raises(InputError, match='holds "ids", "vectors", but no "feats"'):
         Features.open(tmp_path / "f.npz")
 
 
 def test_ids_that_cannot_be_read_are_refused(tmp_path: Path):
     np.save(tmp_path / "f.npy", ROWS)
-    with pytest.raises(InputError, match=r"ids\.txt: cannot be opened"):
+    with pytest.raises(InputError, match=r"ids\.txt: there is no such file"):
         Features.open(tmp_path / "f.npy", tmp_path / "ids.txt")
     (tmp_path / "ids.txt").write_bytes(b"\xff\xfe")
     with pytest.raises(InputError, match=r"ids\.txt: is no text"):

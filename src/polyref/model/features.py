@@ -1,7 +1,7 @@
 """Features of images, from a file: one row of numbers for each id.
 
 In:   npz (`ids`, `feats`), npy with a file of ids, or safetensors (`feats`, and `ids` there or in a file).
-Out:  the rows of some ids; their mean and standard deviation.
+Out:  the rows of some ids; their mean and standard deviation; a fingerprint of them.
 Not:  making features of images; what a model does with them (captioner.py).
 
 Rows stay in the file until they are asked for, unless it is compressed.
@@ -9,6 +9,8 @@ Rows stay in the file until they are asked for, unless it is compressed.
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -20,7 +22,10 @@ from polyref.errors import InputError
 from polyref.model.feature_files import read_file
 
 _ROWS_AT_ONCE = 4096
+_ROWS_OF_A_FINGERPRINT = 1000
 _NAMED = 3
+# Far from where squares of gradients pass what single precision holds; real features are far below.
+_LARGEST = 1e12
 
 
 class Features:
@@ -57,7 +62,7 @@ class Features:
         return int(self._rows.shape[1])
 
     def check(self, ids: Sequence[str], *, size: int | None = None) -> None:
-        """Refuse what a run would stumble over: ids without features, rows of another size, numbers that are none."""
+        """Refuse ids without features, rows of another size, and numbers that are none or too large to learn from."""
         if size is not None and size != self.size:
             raise self._error(
                 f"{self.size} features an image, but the model reads {size}", "give others, or set the model's size"
@@ -66,19 +71,37 @@ class Features:
         if missing:
             raise self._error(f"no features for {_some(missing)}", "add them, or leave those examples out")
         for chosen, rows in self._parts(ids):
-            wrong = np.flatnonzero(~np.isfinite(rows).all(1))
-            if len(wrong):
-                bad = [chosen[place] for place in wrong.tolist()]
+            sizes = np.abs(rows).max(1)  # NaN where a number is none
+            bad = [chosen[place] for place in np.flatnonzero(~np.isfinite(sizes)).tolist()]
+            if bad:
                 raise self._error(f"features that are no numbers (NaN or infinite) for {_some(bad)}", "make them anew")
+            bad = [chosen[place] for place in np.flatnonzero(sizes > _LARGEST).tolist()]
+            if bad:
+                raise self._error(f"features as large as {sizes.max():.2g} for {_some(bad)}", "scale them down")
 
     def rows(self, ids: Sequence[str]) -> npt.NDArray[np.float32]:
         """ids x size."""
+        with np.errstate(over="ignore"):  # what single precision cannot hold is infinite, which `check` refuses
+            return np.asarray(self._rows[self._numbers(ids)], np.float32)
+
+    def fingerprint(self, ids: Sequence[str]) -> str:
+        """Names the features of some ids, so that a run does not go on with others: of up to 1,000 rows as stored.
+
+        They are spread over the ids: a file of many gigabytes is not read whole each time that a run goes on.
+        """
+        count = min(len(ids), _ROWS_OF_A_FINGERPRINT)
+        chosen = [ids[place * len(ids) // count] for place in range(count)]
+        found = hashlib.blake2b(digest_size=16)
+        found.update(json.dumps([len(ids), self.size, self._rows.dtype.str, chosen]).encode())
+        found.update(self._rows[self._numbers(chosen)].tobytes())
+        return found.hexdigest()
+
+    def _numbers(self, ids: Sequence[str]) -> npt.NDArray[np.int64]:
         try:
-            numbers = np.array([self._number[id] for id in ids], np.int64)
+            return np.array([self._number[id] for id in ids], np.int64)
         except KeyError:
             self.check(ids)
             raise
-        return np.asarray(self._rows[numbers], np.float32)
 
     def standardisation(self, ids: Sequence[str]) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
         """The mean and the standard deviation of each feature over some ids: those of the training set, and no others.
