@@ -8,6 +8,8 @@ Not:  the model (onnx_model.py).
 from __future__ import annotations
 
 import re
+import stat
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +24,7 @@ from polyref.errors import InputError, SettingsError
 Ids = Literal["name", "number"]
 Pixels = npt.NDArray[Any]
 SUFFIXES = frozenset([".bmp", ".gif", ".jpeg", ".jpg", ".pgm", ".png", ".ppm", ".tif", ".tiff", ".webp"])
+_MOST_PIXELS = 1 << 24  # of an image before it is cropped
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,16 +46,28 @@ def find_images(paths: Sequence[str | Path], ids: Ids = "name") -> list[ImageFil
         for path in _images_of(Path(given)):
             image = ImageFile(_id(path, ids), path)
             if image.id in found:
-                problem = f'{found[image.id].path} has the same id, "{image.id}"'
-                raise InputError(problem, "rename one of them, or leave it out", file=str(path))
+                raise _same_id(found[image.id], image)
             found[image.id] = image
     return list(found.values())
 
 
+def _same_id(first: ImageFile, second: ImageFile) -> InputError:
+    if first.path == second.path:
+        return InputError("this image is given twice", "give it once", file=str(second.path))
+    if first.path.resolve() == second.path.resolve():
+        return InputError(f"this is {first.path}, which is given already", "give it once", file=str(second.path))
+    problem = f'{first.path} has the same id, "{first.id}"'
+    return InputError(problem, "rename one of them, or leave it out", file=str(second.path))
+
+
 def _images_of(path: Path) -> list[Path]:
-    if not path.is_dir():
-        if not path.exists():
-            raise InputError("there is no such file or folder", "check the path", file=str(path))
+    try:
+        is_folder = stat.S_ISDIR(path.stat().st_mode)
+    except (FileNotFoundError, NotADirectoryError):
+        raise InputError("there is no such file or folder", "check the path", file=str(path)) from None
+    except OSError as error:
+        raise InputError(f"cannot be opened ({error.strerror})", "check the path", file=str(path)) from None
+    if not is_folder:
         return [path]
     found = sorted(inside for inside in path.rglob("*") if inside.suffix.lower() in SUFFIXES and inside.is_file())
     if not found:
@@ -97,24 +112,47 @@ class ImageReader:
 
     def _resized(self, path: Path) -> Any:
         pillow = load("PIL.Image", purpose="reading images", extra="images")
-        upright = load("PIL.ImageOps", purpose="reading images", extra="images").exif_transpose
         kind = {1: "L", 3: "RGB"}.get(self.channels)
         if kind is None:
             raise SettingsError(f"the model takes images of {self.channels} channels; give one that takes 1 or 3")
-        try:
-            with pillow.open(path) as opened:
-                image = upright(opened).convert(kind)
-        except MemoryError:
-            raise
-        except Exception as error:  # each format raises what it likes
-            reason = str(error).replace(str(path), "the file").replace(repr(str(path)), "it")
-            raise InputError(
-                f"this image cannot be read ({reason})", "repair it, or leave it out with --skip-broken", file=str(path)
-            ) from None
+        image = _opened(path, kind)
         if self.squash:
             return image.resize((self.width, self.height), pillow.Resampling.BILINEAR)
         scale = self.enlarged * max(self.width / image.width, self.height / image.height)
         wide, high = max(self.width, round(image.width * scale)), max(self.height, round(image.height * scale))
         left, top = (wide - self.width) // 2, (high - self.height) // 2
-        resized = image.resize((wide, high), pillow.Resampling.BILINEAR)
-        return resized.crop((left, top, left + self.width, top + self.height))
+        if wide * high <= _MOST_PIXELS:
+            # As others do it, to the last pixel.
+            resized = image.resize((wide, high), pillow.Resampling.BILINEAR)
+            return resized.crop((left, top, left + self.width, top + self.height))
+        # Of a narrow image, the whole would take memory without end: only the middle is computed.
+        across, down = image.width / wide, image.height / high
+        right, bottom = min(image.width, (left + self.width) * across), min(image.height, (top + self.height) * down)
+        middle = (left * across, top * down, right, bottom)
+        return image.resize((self.width, self.height), pillow.Resampling.BILINEAR, box=middle)
+
+
+def _opened(path: Path, kind: str) -> Any:
+    """An image, upright, in 8 bits a channel. What is see-through is as it would be without that."""
+    pillow = load("PIL.Image", purpose="reading images", extra="images")
+    upright = load("PIL.ImageOps", purpose="reading images", extra="images").exif_transpose
+    try:
+        # Pillow warns of large images and of odd data beside the pixels.
+        with warnings.catch_warnings(action="ignore"), pillow.open(path) as opened:
+            return _in_8_bits(upright(opened), opened.format, pillow).convert(kind)
+    except MemoryError:
+        raise
+    except Exception as error:  # each format raises what it likes
+        known = not isinstance(error, pillow.UnidentifiedImageError)
+        reason = getattr(error, "strerror", None) or " ".join(str(error).split()) if known else "of no known format"
+        cure = "repair it, or leave it out with --skip-broken"
+        raise InputError(f"this image cannot be read ({reason})", cure, file=str(path)) from None
+
+
+def _in_8_bits(image: Any, format: str | None, pillow: Any) -> Any:
+    """Pillow would clip what is larger than a byte: an image of 16 bits would be white."""
+    if image.mode.startswith("I;16") or (image.mode == "I" and format in ("PNG", "PPM")):
+        return pillow.fromarray(np.round(np.asarray(image) / 257).astype(np.uint8))
+    if image.mode in ("I", "F"):
+        raise ValueError("pixels of 32 bits, whose range nothing tells; save it with 8 or 16")
+    return image
