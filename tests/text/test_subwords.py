@@ -1,8 +1,10 @@
 """Byte-pair encoding that gives back exactly the text."""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import example, given
@@ -107,6 +109,21 @@ def test_a_size_that_has_no_room_for_the_bytes_is_refused():
         Subwords.learn(TEXTS, SMALLEST - 1)
 
 
+@pytest.mark.parametrize("size", [1_000_001, 10**9, 4 * 10**18, 10**20])
+def test_a_size_beyond_all_use_is_refused(size: int):
+    with pytest.raises(SettingsError, match=f"vocabulary size is {size}; give 1,000,000 or less"):
+        Subwords.learn(TEXTS, size)
+
+
+def test_a_text_that_cannot_be_read_ends_the_learning():
+    def texts() -> Any:
+        yield from TEXTS * 2000
+        raise InputError("no more")
+
+    with pytest.raises(InputError, match="no more"):
+        Subwords.learn(texts(), 300)
+
+
 def test_half_a_character_is_refused(learned: Subwords):
     for use in (learned.encode, lambda text: learned.encode_all([text]), lambda text: Subwords.learn([text], 300)):
         with pytest.raises(InputError, match=r"a \\ud83d.* holds half a surrogate pair; repair it"):
@@ -142,6 +159,73 @@ def test_a_tokenizer_with_other_special_numbers_is_refused(learned: Subwords, tm
     (tmp_path / "subwords.json").write_text(content)
     with pytest.raises(InputError, match="numbers 0, 1 and 2 are not padding, begin and end"):
         Subwords.load(tmp_path / "subwords.json")
+
+
+def _number(vocabulary: dict[str, int], old: int, new: int) -> None:
+    vocabulary[next(unit for unit, number in vocabulary.items() if number == old)] = new
+
+
+ADDED = {"id": 10, "content": "cat", "special": True} | dict.fromkeys(
+    ("single_word", "lstrip", "rstrip", "normalized"), False
+)
+CUT = {"direction": "Right", "max_length": 2, "strategy": "LongestFirst", "stride": 0}
+CUPBOARD = ("cup", "board", "cupboard")
+CHANGES: dict[str, tuple[Any, str]] = {
+    "no cutting into words": (lambda file: file.update(pre_tokenizer=None), '"pre_tokenizer"'),
+    "no way back": (lambda file: file.update(decoder=None), '"decoder"'),
+    "texts cut off": (lambda file: file.update(truncation=CUT), '"truncation"'),
+    "small letters": (lambda file: file.update(normalizer={"type": "Lowercase"}), '"normalizer"'),
+    "words apart": (lambda file: file["added_tokens"].append(ADDED), '"added_tokens"'),
+    "another model": (
+        lambda file: file.update(model={"type": "WordLevel", "vocab": file["model"]["vocab"], "unk_token": "a"}),
+        '"model"',
+    ),
+    "chance": (lambda file: file["model"].update(dropout=0.5), '"dropout" of "model"'),
+    "a gap": (lambda file: file["model"]["vocab"].update(cupboard=5000), "the numbers of the vocabulary"),
+    "a number twice": (lambda file: file["model"]["vocab"].update(cupboard=7), "the numbers of the vocabulary"),
+    "a number less": (lambda file: _number(file["model"]["vocab"], 290, 289), "the numbers of the vocabulary"),
+    "a byte less": (
+        lambda file: file["model"]["vocab"].update(cupboard=file["model"]["vocab"].pop("~")),
+        '"vocab" of "model"',
+    ),
+    "a merge of units that nothing makes": (
+        lambda file: (
+            file["model"]["merges"].append(["cup", "board"]),
+            file["model"]["vocab"].update({unit: len(file["model"]["vocab"]) + n for n, unit in enumerate(CUPBOARD)}),
+        ),
+        '"merges" of "model"',
+    ),
+    "a unit that nothing makes": (
+        lambda file: file["model"]["vocab"].update(cupboard=len(file["model"]["vocab"])),
+        '"vocab" of "model"',
+    ),
+}
+
+
+@pytest.mark.parametrize(("change", "says"), CHANGES.values(), ids=CHANGES)
+def test_a_file_that_would_change_texts_is_refused(change: Any, says: str, learned: Subwords, tmp_path: Path):
+    path = tmp_path / "subwords.json"
+    learned.save(path)
+    file = json.loads(path.read_text())
+    change(file)
+    path.write_text(json.dumps(file))
+    with pytest.raises(InputError, match=rf"subwords\.json: {says} .*; learn the subwords with polyref"):
+        Subwords.load(path)
+
+
+def test_a_file_may_be_formatted_anew(learned: Subwords, tmp_path: Path):
+    learned.save(tmp_path / "subwords.json")
+    file = json.loads((tmp_path / "subwords.json").read_text())
+    (tmp_path / "subwords.json").write_text(json.dumps(dict(reversed(file.items())), indent=7))
+    assert Subwords.load(tmp_path / "subwords.json") == learned
+
+
+@pytest.mark.parametrize("name", ["folder", "."])
+def test_what_could_not_be_saved_leaves_nothing(name: str, learned: Subwords, tmp_path: Path):
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(OutputError, match="cannot be written"):
+        learned.save(tmp_path / name if name != "." else Path(name))
+    assert [path.name for path in tmp_path.iterdir()] == ["folder"]
 
 
 def test_what_cannot_be_written_says_where(learned: Subwords, tmp_path: Path):

@@ -17,11 +17,13 @@ from pathlib import Path
 from typing import Any
 
 from polyref.errors import InputError, MissingExtraError, OutputError, SettingsError
+from polyref.text.interruptible import fed
 
 PAD, BOS, EOS = 0, 1, 2
 # Byte-level units write a space as another letter, so no learned unit can ever have one of these names.
 _SPECIAL = ("no token", "the begin", "the end")
 SMALLEST = len(_SPECIAL) + 256
+LARGEST = 1_000_000  # the learner sets room aside for all that it is asked for
 _AT_ONCE = 4096
 
 
@@ -43,25 +45,24 @@ class Subwords:
         """Learn up to `size` units: the 256 bytes, the three special ones, and the pairs that are merged most."""
         if size < SMALLEST:
             raise SettingsError(f"the vocabulary size is {size}; give {SMALLEST} or more: 256 bytes are units already")
+        if size > LARGEST:
+            raise SettingsError(f"the vocabulary size is {size}; give {LARGEST:,} or less")
         package = _tokenizers()
-        alphabet = sorted(package.pre_tokenizers.ByteLevel.alphabet())
         trainer = package.trainers.BpeTrainer(
             vocab_size=size,
             min_frequency=2,
             special_tokens=list(_SPECIAL),
-            initial_alphabet=alphabet,
+            initial_alphabet=_bytes(package),
             show_progress=False,
         )
         learner = _assembled(package, package.models.BPE())
-        learner.train_from_iterator(map(_checked, texts), trainer)
-        model = json.loads(learner.to_str())["model"]
-        merges = [tuple(pair) for pair in model["merges"]]
+        fed(lambda given: learner.train_from_iterator(given, trainer), map(_checked, texts))
         # Assembled anew without special tokens: a text that happens to hold their names must not turn into them.
-        return cls(_assembled(package, package.models.BPE(vocab=model["vocab"], merges=merges)))
+        return cls(_of_merges(package, json.loads(learner.to_str())["model"]["merges"]))
 
     @classmethod
     def load(cls, path: str | Path) -> Subwords:
-        """Read what `save` has written."""
+        """Read what `save` has written. Anything else is refused: it might cut texts off, or change them."""
         package = _tokenizers()
         try:
             content = Path(path).read_text(encoding="utf-8")
@@ -73,21 +74,28 @@ class Subwords:
             tokenizer = package.Tokenizer.from_str(content)
         except Exception as error:  # the library raises this class and no other
             raise InputError(f"holds no subwords ({error})", "give a file of subwords", file=str(path)) from None
-        if [tokenizer.token_to_id(name) for name in _SPECIAL] != [PAD, BOS, EOS]:
-            raise InputError(
-                "numbers 0, 1 and 2 are not padding, begin and end", "learn the subwords with polyref", file=str(path)
-            )
+        problem = _difference(package, tokenizer)
+        if problem is not None:
+            raise InputError(problem, "learn the subwords with polyref", file=str(path))
         return cls(tokenizer)
 
     def save(self, path: str | Path) -> None:
-        """Write one JSON file, in the form of the tokenizers library."""
+        """Write one JSON file, whole or not at all."""
         path = Path(path)
-        new = path.with_name(f"{path.name}.partial")
         try:
-            new.write_text(self._tokenizer.to_str(pretty=True) + "\n", encoding="utf-8")
-            new.replace(path)
-        except OSError as error:
-            raise OutputError(f"{path}: cannot be written ({error.strerror}); give another place") from None
+            new = path.with_name(f"{path.name}.partial")
+            try:
+                new.write_text(self.to_json(), encoding="utf-8")
+                new.replace(path)
+            finally:
+                new.unlink(missing_ok=True)
+        except (OSError, ValueError) as error:  # a ValueError: the path has no name
+            why = getattr(error, "strerror", None) or error
+            raise OutputError(f"{path}: cannot be written ({why}); give another place") from None
+
+    def to_json(self) -> str:
+        """What `save` writes, in the form of the tokenizers library."""
+        return str(self._tokenizer.to_str(pretty=True)) + "\n"
 
     def __len__(self) -> int:
         return int(self._tokenizer.get_vocab_size())
@@ -129,6 +137,43 @@ def _assembled(package: Any, model: Any) -> Any:
     tokenizer.pre_tokenizer = package.pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=True)
     tokenizer.decoder = package.decoders.ByteLevel()
     return tokenizer
+
+
+def _bytes(package: Any) -> list[str]:
+    """The letters that stand for the 256 bytes."""
+    return sorted(package.pre_tokenizers.ByteLevel.alphabet())
+
+
+def _of_merges(package: Any, merges: Iterable[Sequence[str]]) -> Any:
+    """The vocabulary follows from its merges: the special units, the bytes, and what each merge makes that is new."""
+    pairs = [(left, right) for left, right in merges]
+    units = dict.fromkeys([*_SPECIAL, *_bytes(package), *[left + right for left, right in pairs]])
+    numbers = {unit: number for number, unit in enumerate(units)}
+    return _assembled(package, package.models.BPE(vocab=numbers, merges=pairs))
+
+
+def _difference(package: Any, tokenizer: Any) -> str | None:
+    """What is not as in a vocabulary that was learned here; None if all is."""
+    numbers = tokenizer.get_vocab(with_added_tokens=False)
+    if sorted(numbers.values()) != list(range(len(numbers))):
+        return f"the numbers of the vocabulary are not 0 to {len(numbers) - 1}, each once"
+    if [numbers.get(name) for name in _SPECIAL] != [PAD, BOS, EOS]:
+        return "numbers 0, 1 and 2 are not padding, begin and end"
+    found = json.loads(tokenizer.to_str())
+    try:
+        usual = json.loads(_of_merges(package, found["model"].get("merges", [])).to_str())
+    except Exception:  # the library raises this class and no other: a merge of what is no unit
+        return '"merges" of "model" is not what polyref writes'
+    model, usual_model = found.pop("model"), usual.pop("model")
+    for key, value in usual.items():
+        if found.get(key) != value:
+            return f'"{key}" is not what polyref writes'
+    if model.get("type") != usual_model["type"]:
+        return '"model" is not what polyref writes'
+    for key, value in usual_model.items():
+        if model.get(key) != value:
+            return f'"{key}" of "model" is not what polyref writes'
+    return None
 
 
 def _checked(text: str) -> str:
