@@ -4,6 +4,13 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
+import random
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -117,11 +124,89 @@ def test_spaces_around_pieces_do_not_matter_and_a_line_stays_a_line(run, subword
     assert run("subwords", "restore", subwords, stdin="  two   Ġdogs \nĊ two\n".encode()).out == b"two dogs\n two\n"
 
 
+def test_a_dash_is_standard_output(run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "text.txt").write_text("two dogs\n")
+    assert run("subwords", "learn", "text.txt", "-o", "there.json", "--size", 300).code == 0
+    done = run("subwords", "learn", "text.txt", "-o", "-", "--size", 300, "--json")
+    assert done.out == (tmp_path / "there.json").read_bytes()
+    assert json.loads(done.err) == {"subwords": 259, "texts": 1, "file": "-"}
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["text.txt", "there.json"]
+
+
+def test_a_link_stays_a_link_and_a_pipe_stays_a_pipe(run, tmp_path: Path):
+    (tmp_path / "text.txt").write_text("two dogs\n")
+    (tmp_path / "real.json").write_text("older\n")
+    (tmp_path / "link.json").symlink_to("real.json")
+    assert run("subwords", "learn", tmp_path / "text.txt", "-o", tmp_path / "link.json", "--size", 300).code == 0
+    assert (tmp_path / "link.json").is_symlink()
+    os.mkfifo(tmp_path / "pipe")
+    read: list[bytes] = []
+    reader = threading.Thread(target=lambda: read.append((tmp_path / "pipe").read_bytes()))
+    reader.start()
+    assert run("subwords", "learn", tmp_path / "text.txt", "-o", tmp_path / "pipe", "--size", 300).code == 0
+    reader.join()
+    assert read == [(tmp_path / "real.json").read_bytes()]
+    assert (tmp_path / "pipe").is_fifo()
+
+
+@pytest.mark.parametrize("output", ["", ".", "missing/out.json"])
+def test_a_place_that_cannot_be_written_is_noticed_before_anything_is_read(run, output, tmp_path: Path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    done = run("subwords", "learn", "gone.txt", "-o", output, "--size", 300)
+    assert (done.code, done.out) == (2, b"")
+    assert done.err.startswith(f"polyref: {output}: ")
+    assert "gone.txt" not in done.err
+    assert done.err.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("verb", ["apply", "restore"])
+def test_subwords_are_not_written_over(run, verb, subwords, tmp_path: Path):
+    before = subwords.read_bytes()
+    (tmp_path / "link.json").symlink_to(subwords)
+    (tmp_path / "text.txt").write_text("two\n")
+    for output in (subwords, tmp_path / "link.json"):
+        done = run("subwords", verb, subwords, tmp_path / "text.txt", "-o", output)
+        assert (done.code, done.out) == (2, b"")
+        assert done.err == f"polyref: {output}: this is the file of subwords; choose another name for the output\n"
+    assert subwords.read_bytes() == before
+
+
+LONGEST_WAIT = 40.0  # seconds; only a run that hangs comes near it
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)], ids=["Ctrl-C", "TERM"])
+def test_learning_that_is_stopped_ends_and_leaves_nothing(
+    number, code, start: Callable[..., subprocess.Popen[bytes]], tmp_path: Path
+):
+    # One word of a million letters: it is read at once, and learned from for minutes.
+    word = bytes(random.Random(1).choices(b"abcdefghijklmnopqrstuvwxyz", k=1_000_000))
+    process = start("subwords", "learn", "-", "--from", "lines", "-o", tmp_path / "out.json", "--size", 30_000)
+    last = time.monotonic() + LONGEST_WAIT
+    while not any(tmp_path.iterdir()):
+        assert time.monotonic() < last, "waited in vain"
+        time.sleep(0.02)
+    process.stdin.write(word)
+    process.stdin.close()
+    time.sleep(1)  # it learns by then; if not yet, it must end all the same
+    assert process.poll() is None
+    process.send_signal(number)
+    assert process.wait(LONGEST_WAIT) == code
+    said = process.stderr.read()
+    assert b"Traceback" not in said
+    assert b"panicked" not in said
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
         (["learn", "FILE", "-o", "out.json", "--size", "10"], "give 259 or more"),
+        (["learn", "FILE", "-o", "out.json", "--size", "99999999999999999999"], "give 1,000,000 or less"),
+        (["learn", "FILE", "-o", "out.json", "--size", "300", "--max-line-bytes", "0"], "max-line-bytes is 0; give"),
         (["learn", "FILE", "-o", "FILE", "--size", "300"], "this is the input file"),
+        (["learn", "LATIN", "FILE", "-o", "FILE", "--size", "300"], "this is the input file"),
         (["learn", "gone.txt", "-o", "out.json", "--size", "300"], "there is no such file"),
         (["apply", "FILE", "FILE"], "holds no subwords"),
         (["apply", "gone.json", "FILE"], "cannot be opened"),
@@ -129,6 +214,7 @@ def test_spaces_around_pieces_do_not_matter_and_a_line_stays_a_line(run, subword
         (["apply", "SUBWORDS", "FILE", "-o", "FILE"], "this is the input file"),
         (["apply", "SUBWORDS", "LATIN"], "not UTF-8"),
         (["apply", "SUBWORDS", "FILE", "--max-line-bytes", "3"], "longer than 3 bytes"),
+        (["apply", "SUBWORDS", "FILE", "--max-line-bytes", "0"], "max-line-bytes is 0; give"),
     ],
 )
 def test_what_cannot_be_is_said_in_one_line(run, subwords, arguments, says, tmp_path: Path):

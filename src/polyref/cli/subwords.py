@@ -12,11 +12,12 @@ import typer
 
 from polyref.cli import options as o
 from polyref.data import MAX_LINE_BYTES, Fields, Input, WriteSettings, open_output, read
-from polyref.data.lines import text_lines
+from polyref.data.lines import check_limit, text_lines
 from polyref.data.opening import open_input
+from polyref.data.output import check_output_is_none_of
 from polyref.data.sources import SourceFormat, are_lines, read_sources
 from polyref.data.writing import check_not_input
-from polyref.errors import InputError, SettingsError
+from polyref.errors import InputError
 
 if TYPE_CHECKING:
     from polyref.text.subwords import Subwords
@@ -34,7 +35,9 @@ def learn(
         list[str],
         typer.Argument(metavar="FILE...", help="Data sets in any of the formats, or text (.txt, or --from lines)."),
     ],
-    output: Annotated[str, typer.Option("-o", "--output", metavar="FILE", help="Where the subwords go: a .json.")],
+    output: Annotated[
+        str, typer.Option("-o", "--output", metavar="FILE", help="Where to: a .json; - is standard output.")
+    ],
     size: Annotated[int, typer.Option("--size", metavar="N", help="How many; 256 bytes and 3 marks are among them.")],
     side: Annotated[
         Side, typer.Option("--side", help="Of data sets: their sources, their gold references, or both together.")
@@ -53,6 +56,7 @@ def learn(
     """  # fmt: skip
     from polyref.text.subwords import Subwords
 
+    check_limit(max_line_bytes)
     for file in files:
         check_not_input(output, WriteSettings("jsonl"), Input.of(file))
     fields = Fields(id_field, source_field, references_field)
@@ -65,14 +69,21 @@ def learn(
                 counted += 1
                 yield text.lower() if fold_case else text
 
-    found = Subwords.learn(texts(), size)
-    found.save(output)
-    if as_json:
-        sys.stdout.write(json.dumps({"subwords": len(found), "texts": counted, "file": output}) + "\n")
-        return
-    sys.stdout.write(f"{len(found):,} subwords from {_counted(counted)} in {o.printable(output)}\n")
-    if len(found) < size:
+    with open_output(output) as stream:
+        found = Subwords.learn(texts(), size)
+        stream.write(found.to_json().encode())
+    _show(len(found), counted, output, as_json)
+    if len(found) < size and not as_json:
         sys.stderr.write(f"polyref: fewer than {size:,}: no other pair of units comes twice\n")
+
+
+def _show(subwords: int, texts: int, output: str, as_json: bool) -> None:
+    # The summary goes where the subwords do not.
+    stream = sys.stderr if o.is_standard_output(output) else sys.stdout
+    if as_json:
+        stream.write(json.dumps({"subwords": subwords, "texts": texts, "file": output}) + "\n")
+    elif stream is sys.stdout:
+        stream.write(f"{subwords:,} subwords from {_counted(texts)} in {o.printable(output)}\n")
 
 
 def _counted(texts: int) -> str:
@@ -105,6 +116,7 @@ def apply(
     """  # fmt: skip
     from polyref.text.subwords import Subwords
 
+    check_output_is_none_of(output, {"the file of subwords": subwords})
     found = Subwords.load(subwords)
     units = found.units()
 
@@ -123,6 +135,7 @@ def restore(
     """Turn lines of subwords back into text: what `apply` has cut, or what a trainer has generated of such pieces."""
     from polyref.text.subwords import Subwords
 
+    check_output_is_none_of(output, {"the file of subwords": subwords})
     found = Subwords.load(subwords)
     numbers = {unit: number for number, unit in enumerate(found.units())}
 
@@ -145,8 +158,7 @@ def _restored(line: str, subwords: Subwords, numbers: dict[str, int], file: str,
 def _rewrite(file: str, output: str, change: Callable[[Sequence[str], int], list[str]], max_line_bytes: int) -> None:
     """Line by line; a last line without an end stays without one."""
     check_not_input(output, WriteSettings("jsonl"), Input.of(file))
-    if max_line_bytes < 1:
-        raise SettingsError(f"max-line-bytes is {max_line_bytes}; give 1 or more")
+    check_limit(max_line_bytes)
     first = 1
     with open_input(file) as opened, open_output(output) as stream:
         lines = text_lines(opened, max_line_bytes=max_line_bytes, keep_ends=True)
