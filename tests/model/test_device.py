@@ -4,14 +4,16 @@ Here is one device only. So everything that does not say where it belongs is mad
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from polyref.errors import SettingsError
 from polyref.fit.device import check_precision, device_named
-from polyref.model.batch import CaptionBatch, TranslationBatch, on_device
+from polyref.model.batch import CaptionBatch, Targets, TranslationBatch, on_device
 from polyref.model.beam import search
 from polyref.model.captioner import Captioner
 from polyref.model.settings import BeamSettings, CaptionerSettings, Scoring, TranslatorSettings
@@ -106,3 +108,36 @@ def test_bfloat16_is_for_gpus_that_are_made_for_it(monkeypatch: pytest.MonkeyPat
             check_precision("bfloat16", torch.device("cuda", 0))
     with pytest.raises(SettingsError, match="not for this cpu; use float32"):
         check_precision("bfloat16", torch.device("cpu"))
+
+
+class Waiting(TorchDispatchMode):
+    """Counts how often a number is asked for: a GPU has to end all it has to do before it can say one."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.times = 0
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        self.times += func is torch.ops.aten._local_scalar_dense.default
+        return func(*args, **(kwargs or {}))
+
+
+@EACH_MODEL
+def test_a_step_of_a_decoder_waits_for_nothing(make):
+    model, batch = make()
+    with torch.no_grad():
+        state = model.start(batch)
+        with Waiting() as waiting:
+            model.step(state, torch.tensor([[5], [6]]))
+    assert waiting.times == 0
+
+
+@EACH_MODEL
+def test_a_loss_waits_as_often_for_long_targets_as_for_short_ones(make):
+    model, batch = make()
+    times = []
+    for targets in (Targets.of(TARGETS), Targets.of([[5] * 30, [6] * 7])):
+        with Waiting() as waiting:
+            model.loss(replace(batch, targets=targets))
+        times.append(waiting.times)
+    assert times[0] == times[1]

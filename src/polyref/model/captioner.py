@@ -16,7 +16,7 @@ from polyref.errors import InputError
 from polyref.model.batch import CaptionBatch, are_real
 from polyref.model.recurrence import LstmState, make_lstm, run_forward, step
 from polyref.model.settings import CaptionerSettings
-from polyref.model.words import Words
+from polyref.model.words import Words, check_tokens
 
 _SPREAD = 0.06
 
@@ -64,6 +64,7 @@ class Captioner(nn.Module):
         targets = batch.targets
         if targets is None:
             raise ValueError("a batch without targets has no loss")
+        check_tokens(self.words.vectors, targets.inputs, "target")
         image = self.see(batch.features)[:, None]  # images x 1 x embedding
         vectors = self.drop(torch.cat([image, self.words.read(targets.inputs)], 1))  # images x (1 + steps) x embedding
         states = run_forward(self.decoder, vectors)  # images x (1 + steps) x states

@@ -16,7 +16,7 @@ from polyref.model.attention import Attention, Memory
 from polyref.model.batch import Targets, TranslationBatch, are_real
 from polyref.model.recurrence import LstmState, make_lstm, run, run_forward, step
 from polyref.model.settings import TranslatorSettings
-from polyref.model.words import Words, read
+from polyref.model.words import Words, check_tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +54,7 @@ class Translator(nn.Module):
         targets = batch.targets
         if targets is None:
             raise ValueError("a batch without targets has no loss")
+        check_tokens(self.words.vectors, targets.inputs, "target")
         memory, state = self.encode(batch)
         real = are_real(targets.lengths, targets.inputs.shape[1])
         attended = self._step_by_step if self.settings.input_feeding else self._at_once
@@ -63,7 +64,8 @@ class Translator(nn.Module):
 
     def encode(self, batch: TranslationBatch) -> tuple[Memory, LstmState]:
         """What the decoder can look at, and the state that it starts from."""
-        vectors = self.drop(read(self.source, batch.source, "source"))  # sentences x source x embedding
+        check_tokens(self.source, batch.source, "source")
+        vectors = self.drop(self.source(batch.source))  # sentences x source x embedding
         states, last = run(self.encoder, vectors, batch.source_lengths)
         return self.attention.memory(states, batch.source_lengths), LstmState(_joined(last.hidden), _joined(last.cells))
 

@@ -30,7 +30,8 @@ class Words(nn.Module):
 
     def read(self, tokens: Tensor) -> Tensor:
         """tokens: any shape -> that shape x size."""
-        return read(self.vectors, tokens, "target") * self.scale
+        found: Tensor = self.vectors(tokens)
+        return found * self.scale
 
     def predict(self, states: Tensor) -> Tensor:
         """states: any x states -> any x words, not normalised."""
@@ -41,13 +42,15 @@ class Words(nn.Module):
         return functional.cross_entropy(self.predict(states), tokens, reduction="sum", label_smoothing=smoothing)
 
 
-def read(table: nn.Embedding, tokens: Tensor, what: str) -> Tensor:
-    """The vectors of some tokens; a number that the table lacks is said by its name."""
+def check_tokens(table: nn.Embedding, tokens: Tensor, what: str) -> None:
+    """Refuse a number that the table lacks, by its name.
+
+    Once a batch, and never at the steps of a search, whose words are the model's own: a GPU must have ended all that it
+    was given before it can say which number is the largest.
+    """
     largest = int(tokens.max())
     if largest >= table.num_embeddings:
         raise InputError(
             f"{what} token {largest} is not among the model's {table.num_embeddings:,}",
             "give the vocabulary that the model was made for",
         )
-    found: Tensor = table(tokens)
-    return found
