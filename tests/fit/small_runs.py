@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -67,6 +68,32 @@ def train(
         on_step=on_step,
     )
     return model, counters
+
+
+class StoppedError(Exception):
+    """As if the run had been killed."""
+
+
+def stopped(folder: Path, updates: int, **choices: object) -> Path:
+    """A folder that a run left behind after so many updates."""
+
+    def on_step(step: Step) -> None:
+        if step.what == "update" and step.updates == updates:
+            raise StoppedError
+
+    with suppress(StoppedError):
+        train(folder, on_step=on_step, **choices)
+        raise AssertionError("the run was not stopped")
+    return folder
+
+
+def content_of(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def checkpoint_in(folder: Path) -> Path:
+    [checkpoint] = (folder / "checkpoints").iterdir()
+    return checkpoint
 
 
 def weights_of(model: torch.nn.Module) -> bytes:

@@ -2,67 +2,37 @@
 
 from __future__ import annotations
 
-import errno
 import json
-import os
-import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 torch = pytest.importorskip("torch")
 
-from small_runs import BATCHES, SETTINGS, Line, train, weights_of  # noqa: E402
+from small_runs import BATCHES, SETTINGS, Line, checkpoint_in, content_of, stopped, train, weights_of  # noqa: E402
 
-from polyref.errors import InputError, OutputError, SettingsError  # noqa: E402
-from polyref.fit import checkpoint  # noqa: E402
+from polyref.errors import SettingsError  # noqa: E402
+from polyref.fit import Decay  # noqa: E402
 from polyref.fit.averaging import Average  # noqa: E402
 from polyref.fit.checkpoint import (  # noqa: E402
-    BEST,
     Counters,
     State,
     has_checkpoint,
     load_checkpoint,
+    save_best,
     save_checkpoint,
     where_it_stands,
 )
-from polyref.fit.loop import Step  # noqa: E402
-
-
-class StoppedError(Exception):
-    pass
-
-
-def stop_at(updates: int) -> Callable[[Step], None]:
-    def on_step(step: Step) -> None:
-        if step.what == "update" and step.updates == updates:
-            raise StoppedError
-
-    return on_step
-
-
-def stopped(folder: Path, updates: int, **choices: object) -> Path:
-    """A folder that a run left behind after so many updates."""
-    with pytest.raises(StoppedError):
-        train(folder, on_step=stop_at(updates), **choices)
-    return folder
-
-
-def content_of(folder: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+from polyref.fit.loop import Step, check_run, is_finished  # noqa: E402
+from polyref.fit.processes import Processes  # noqa: E402
 
 
 def new_state(average: float | None = None) -> State:
     model = Line()
     return State(model, torch.optim.AdamW(model.parameters()), Average(model, average))
-
-
-def checkpoint_in(folder: Path) -> Path:
-    [checkpoint] = (folder / "checkpoints").iterdir()
-    return checkpoint
 
 
 @pytest.fixture(scope="module")
@@ -149,57 +119,13 @@ def test_an_older_checkpoint_that_was_not_quite_removed_is_passed_over(tmp_path:
     assert weights_of(train(tmp_path)[0]) == uninterrupted
 
 
-def cut(path: Path) -> None:
-    path.write_bytes(path.read_bytes()[:-3])
-
-
-@pytest.mark.parametrize("file", ["model.safetensors", "optimiser.safetensors", "counters.json"])
-@pytest.mark.parametrize(
-    "damage",
-    [
-        cut,
-        lambda path: path.write_bytes(b""),
-        lambda path: path.write_bytes(b"\xff\xfe"),
-        lambda path: path.write_bytes(b'"text"'),
-        lambda path: path.write_bytes(b'{"run": "run", "epoch": 1, "colour": 2}'),
-        lambda path: path.write_bytes(b'{"epoch": 1}'),
-        Path.unlink,
-    ],
-    ids=["cut", "empty", "no text", "a text", "another key", "no run", "gone"],
-)
-def test_a_damaged_checkpoint_is_named_and_nothing_is_lost(tmp_path: Path, file, damage):
-    damaged = checkpoint_in(stopped(tmp_path, 11)) / file
-    damage(damaged)
-    before = content_of(tmp_path)
-    with pytest.raises(
-        InputError, match=r"000000009-0001-0000002: the checkpoint cannot be read .*; delete the folder"
-    ):
-        train(tmp_path)
-    assert content_of(tmp_path) == before
-
-
-@pytest.mark.parametrize("damage", [cut, Path.unlink])
-def test_best_weights_that_are_lost_are_not_replaced_by_the_last_ones(tmp_path: Path, damage):
-    # The first epoch was the best, so its weights are not written again.
-    stopped(tmp_path, 11, validations=[1.0, 2.0, 3.0, 4.0])
-    damage(tmp_path / BEST)
-    with pytest.raises(InputError, match=f"{BEST}: the best weights cannot be read"):
-        train(tmp_path, validations=[2.0, 3.0, 4.0])
-
-
 def test_counters_come_back_as_they_were(tmp_path: Path):
     counters = Counters(3, 5, 77, 0.1 / 3, 2.0 / 3, 1, 70, 2, 0.7, 4, 76, 1e-17 + 1, 9, [1.5, 0.1])
-    save_checkpoint(tmp_path, new_state(), counters, "run")
+    state = new_state()
+    save_best(tmp_path, state.model)
+    save_checkpoint(tmp_path, state, counters, "run")
     assert load_checkpoint(tmp_path, new_state(), "run") == counters
     assert where_it_stands(tmp_path) == counters
-
-
-def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path):
-    stopped(tmp_path, 5)
-    shutil.rmtree(tmp_path / "checkpoints")
-    (tmp_path / "checkpoints").write_text("a file is in the way")
-    with pytest.raises(OutputError, match=r"checkpoints: cannot be written \(.+\)"):
-        train(tmp_path)
 
 
 @pytest.mark.parametrize("updates", [2, 5, BATCHES, BATCHES + 2])
@@ -212,14 +138,84 @@ def test_a_run_with_an_average_and_frequent_validation_goes_on_exactly(tmp_path:
     assert counters_too == counters
 
 
-def test_a_full_disk_leaves_the_checkpoint_before_and_no_half_of_the_new_one(tmp_path: Path, monkeypatch):
+# -- runs that end before they have validated -------------------------------------------------------------------------
+
+NEVER = {"validate_every": 100_000}
+
+
+@pytest.mark.parametrize("updates", [2 * BATCHES + 1, 2 * BATCHES + 4], ids=["between epochs", "inside an epoch"])
+@pytest.mark.parametrize("epochs", [1, 2])
+def test_a_run_that_is_over_before_it_has_validated_validates_once(tmp_path: Path, updates, epochs):
+    stopped(tmp_path, updates, epochs=50, **NEVER)
+    told: list[Step] = []
+    _, counters = train(tmp_path, epochs=epochs, validations=[3.5], on_step=told.append, **NEVER)
+    assert (counters.best, counters.history, counters.best_updates) == (3.5, [3.5], counters.updates)
+    [step] = told
+    assert (step.what, step.validation, step.is_best, step.updates) == ("validation", 3.5, True, counters.updates)
+    assert step.epoch == counters.best_epoch == (1 if updates == 2 * BATCHES + 1 else 2)
+    # Once: it is written down.
+    assert train(tmp_path, epochs=epochs, validations=[], **NEVER)[1] == counters
+
+
+def test_a_run_that_is_cut_short_ends_like_one_that_was_meant_to_be_short(tmp_path: Path):
+    short, counters = train(tmp_path / "short", epochs=2, average=0.9, **NEVER)
+    stopped(tmp_path / "long", 2 * BATCHES + 1, epochs=50, average=0.9, **NEVER)
+    cut_short, counters_too = train(tmp_path / "long", epochs=2, average=0.9, **NEVER)
+    assert weights_of(cut_short) == weights_of(short)
+    assert counters_too == counters
+
+
+# -- looking before anything is touched -------------------------------------------------------------------------------
+
+
+def test_a_look_at_a_folder_without_a_checkpoint_finds_nothing_and_makes_nothing(tmp_path: Path):
+    check_run(tmp_path / "none", "run", Processes())
+    assert not is_finished(tmp_path / "none", SETTINGS)
+    assert not (tmp_path / "none").exists()
+    stopped(tmp_path, 2)
+    check_run(tmp_path, "another run", Processes())
+    assert not is_finished(tmp_path, SETTINGS)
+
+
+def test_a_look_refuses_another_run_and_another_number_of_processes(tmp_path: Path):
     before = content_of(stopped(tmp_path, 11))
-
-    def full(tensors: object, path: Path) -> None:
-        Path(path).write_bytes(b"half")
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    monkeypatch.setattr(checkpoint, "save_file", full)
-    with pytest.raises(OutputError, match=r"checkpoints: cannot be written \(No space left on device\)"):
-        train(tmp_path)
+    check_run(tmp_path, "run", Processes())
+    for run, processes in (("another run", Processes()), ("run", Processes(0, 2)), ("run", Processes(1, 3))):
+        with pytest.raises(SettingsError, match="holds a run with other settings or other data; give those again"):
+            check_run(tmp_path, run, processes)
     assert content_of(tmp_path) == before
+
+
+def test_a_run_of_two_processes_is_one_for_two_processes_again(tmp_path: Path):
+    save_checkpoint(tmp_path, new_state(), Counters(), "run 2 processes")
+    check_run(tmp_path, "run", Processes(1, 2))
+    with pytest.raises(SettingsError, match="holds a run with other settings"):
+        check_run(tmp_path, "run", Processes())
+
+
+def test_a_run_is_finished_when_its_epochs_are_over(tmp_path: Path):
+    stopped(tmp_path, 11)
+    assert not is_finished(tmp_path, SETTINGS)
+    train(tmp_path)
+    before = content_of(tmp_path)
+    assert is_finished(tmp_path, SETTINGS)
+    assert is_finished(tmp_path, replace(SETTINGS, epochs=1))
+    assert not is_finished(tmp_path, replace(SETTINGS, epochs=5))
+    assert content_of(tmp_path) == before
+
+
+@pytest.mark.parametrize(
+    "choices", [{"decay": Decay(stop_after=1)}, {"recent": 1, "patience": 1}], ids=["decay", "patience"]
+)
+def test_a_run_that_was_ended_early_is_finished(tmp_path: Path, choices):
+    _, counters = train(tmp_path, validations=[1.0, 2.0], epochs=9, **choices)
+    assert counters.epoch == 2
+    assert is_finished(tmp_path, replace(SETTINGS, epochs=9, **choices))
+
+
+def test_a_run_that_has_yet_to_validate_is_not_finished(tmp_path: Path):
+    settings = replace(SETTINGS, epochs=2, **NEVER)
+    stopped(tmp_path, 2 * BATCHES + 1, epochs=50, **NEVER)
+    assert not is_finished(tmp_path, settings)
+    train(tmp_path, settings)
+    assert is_finished(tmp_path, settings)

@@ -24,7 +24,16 @@ import torch
 
 from polyref.errors import PolyrefError
 from polyref.fit.averaging import Average
-from polyref.fit.checkpoint import Counters, State, load_best, load_checkpoint, save_best, save_checkpoint
+from polyref.fit.checkpoint import (
+    Counters,
+    State,
+    check_checkpoint,
+    load_best,
+    load_checkpoint,
+    save_best,
+    save_checkpoint,
+    where_it_stands,
+)
 from polyref.fit.device import check_precision
 from polyref.fit.processes import Costing, Processes, shared
 from polyref.fit.settings import FitSettings
@@ -80,7 +89,7 @@ def fit(
     folder.mkdir(parents=True, exist_ok=True)
     now = _Run(state, counters, validate, settings, folder, name, processes)
     costing = shared(Costing(model, cost), processes)
-    while counters.epoch < settings.epochs and not _is_over(counters, settings):
+    while not _is_through(counters, settings):
         model.train()
         for batch in _in_step(batches(counters.epoch, counters.batch), processes):
             on_step(_update(now, costing, batch))
@@ -94,10 +103,27 @@ def fit(
         on_step(now.judge("epoch") if _is_due(counters, settings) else _step("epoch", counters))
         counters.epoch, counters.batch, counters.loss, counters.items = counters.epoch + 1, 0, 0.0, 0
         now.save()
+    if _is_unjudged(counters):  # it was stopped behind the last of the epochs that it has now
+        on_step(now.judge("validation"))
+        now.save()
     processes.wait()
     load_best(folder, model)
     model.eval()
     return counters
+
+
+def check_run(folder: Path, run: str, processes: Processes) -> None:
+    """Refuse a folder that `fit` would refuse, with another run or a damaged one; nothing is written.
+
+    Whether the tensors in it are those of the model is seen by `fit` alone.
+    """
+    check_checkpoint(folder, _name(run, processes))
+
+
+def is_finished(folder: Path, settings: FitSettings) -> bool:
+    """Whether the run in a folder has nothing left to do under these settings; nothing is written."""
+    counters = where_it_stands(folder)
+    return counters is not None and _is_through(counters, settings) and not _is_unjudged(counters)
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +219,8 @@ def _judge(value: float, counters: Counters, settings: FitSettings) -> bool:
         counters.without_gain += 1
         counters.learning_rate *= settings.decay.factor
     if gained > 0:
-        counters.best, counters.best_epoch, counters.best_updates = value, counters.epoch, counters.updates
+        counters.best, counters.best_epoch = value, counters.epoch_of_update
+        counters.best_updates = counters.updates
     recent = counters.history[-settings.recent :]
     mean = sum(recent) / len(recent)
     counters.stale += 1
@@ -213,10 +240,20 @@ def _gain(value: float, best: float | None, settings: FitSettings) -> float:
 def _is_due(counters: Counters, settings: FitSettings) -> bool:
     """Whether an epoch that is over ends with a validation; the last one always does, if its last update had none."""
     is_last = counters.epoch + 1 == settings.epochs
-    return settings.validate_every is None or (is_last and counters.validated < counters.updates)
+    return settings.validate_every is None or (is_last and _is_unjudged(counters))
+
+
+def _is_unjudged(counters: Counters) -> bool:
+    """Whether there were updates since the last validation."""
+    return counters.validated < counters.updates
+
+
+def _is_through(counters: Counters, settings: FitSettings) -> bool:
+    return counters.epoch >= settings.epochs or _is_over(counters, settings)
 
 
 def _is_over(counters: Counters, settings: FitSettings) -> bool:
+    """Whether more epochs are of no use."""
     if counters.without_gain >= settings.decay.stop_after:
         return True
     return settings.patience is not None and counters.best_mean is not None and counters.stale >= settings.patience
@@ -240,7 +277,7 @@ def _step(
 ) -> Step:
     return Step(
         what,
-        epoch=counters.epoch,
+        epoch=counters.epoch_of_update,
         batch=counters.batch,
         updates=counters.updates,
         loss=counters.loss / max(counters.items, 1),
