@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 import os
 import pty
+import signal
+import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -229,10 +232,20 @@ def test_numbers_that_do_not_fit_are_refused_by_the_name_of_the_image(run, folde
         (["--resize", "9", "--fit", "squash"], "is not cropped"),
         (["--mean", "a,b"], "give numbers with commas between them"),
         (["--mean", "1,2"], "--mean has 2 numbers, and images have 3 channels"),
-        (["--std", "0"], "not above 0"),
+        (["--mean", ""], "--mean has no numbers; give one, or one for each channel"),
+        (["--std", " , "], "--std has no numbers"),
+        (["--mean", "nan"], "--mean is nan; give numbers from -1,000,000 to 1,000,000"),
+        (["--mean", "0.5,inf,0"], "--mean is inf"),
+        (["--std", "nan"], "--std is nan; give numbers from 0.000001 to 1,000,000"),
+        (["--std", "inf"], "--std is inf"),
+        (["--std", "0"], "--std is 0.0"),
+        (["--std", "1,1e-300,1"], "--std is 1e-300"),
+        (["--std=-1"], "--std is -1.0"),
         (["--batch", "0"], "batch is 0"),
         (["-o", "f.json"], "end the name in .npz"),
         (["--model", "gone.onnx"], "gone.onnx: there is no such file"),
+        (["--model", "FOLDER"], "this is a folder; name a file in it"),
+        (["--model", "a" * 300], "cannot be opened (File name too long)"),
         (["--model", "FOLDER/notes.txt"], "is no model that onnxruntime can run"),
         (["--layout", "nhwc"], "the model takes images of 8 channels; give one that takes 1 or 3"),
     ],
@@ -297,5 +310,79 @@ def test_a_terminal_sees_progress(start, folder, model, tmp_path: Path):
     process = start("features", folder, "--model", model, "-o", tmp_path / "f.npz", stderr=child)
     assert process.wait() == 0
     os.close(child)
-    assert b"3/3" in os.read(parent, 1 << 16)
+    shown = os.read(parent, 1 << 16)
+    assert b"100%" in shown
+    assert b"3 images" in shown
     os.close(parent)
+
+
+def test_an_input_is_not_written_over(run, folder, model, tmp_path: Path):
+    image, network = tmp_path / "image.npz", tmp_path / "network.npz"
+    image.write_bytes((folder / "red.png").read_bytes())
+    network.write_bytes(model.read_bytes())
+    (tmp_path / "other").mkdir()
+    link = tmp_path / "link.npz"
+    link.symlink_to(network)
+    inside = tmp_path / "inside.npz"
+    inside.symlink_to(folder / "red.png")
+    for images, out, given, says in (
+        (folder, network, network, "this is the model"),
+        (folder, tmp_path / "other" / ".." / "network.npz", network, "this is the model"),
+        (folder, link, network, "this is the model"),
+        (image, image, model, "this is one of the images"),
+        (folder, inside, model, "this is one of the images"),
+    ):
+        before = out.read_bytes()
+        done = run("features", images, "--model", given, "-o", out)
+        assert done.code == 2
+        assert done.err == f"polyref: {out}: {says}; choose another name for the output\n"
+        assert out.read_bytes() == before
+
+
+def test_a_name_that_is_too_long_is_one_line_about_that_file(run, model, tmp_path: Path):
+    name = "a" * 300 + ".png"
+    done = run("features", name, "--model", model, "-o", tmp_path / "f.npz")
+    assert (done.code, done.err) == (2, f"polyref: {name}: cannot be opened (File name too long); check the path\n")
+    done = run("features", tmp_path, "--model", model, "-o", tmp_path / ("a" * 300 + ".npz"))
+    assert done.code == 2
+
+
+def test_a_model_of_half_precision_gets_numbers_that_are_too_large_without_a_warning(run, folder, tmp_path: Path):
+    cast = helper.make_node("Cast", ["image"], ["map"], to=TensorProto.FLOAT)
+    shape = ["n", 3, 8, 8]
+    model = tiny_model(tmp_path / "half.onnx", shape, [cast], {"map": shape}, kind=TensorProto.FLOAT16)
+    options = ["--model", model, "--mean", "0", "--std", "0.000001", "--float32"]
+    done = run("features", folder / "red.png", *options, "-o", tmp_path / "f.npz")
+    assert done.code == 2
+    assert "red.png: the model gives features that are no numbers" in done.err
+    assert done.err.count("\n") == 1
+
+
+def wait_for_reader(pipe: Path, process: subprocess.Popen[bytes]) -> int:
+    while True:
+        assert process.poll() is None, "ended before it was stopped"
+        try:
+            return os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
+        except OSError:
+            time.sleep(0.02)
+
+
+@pytest.mark.parametrize(
+    ("number", "code", "older"), [(signal.SIGINT, 130, None), (signal.SIGTERM, 143, b"older")], ids=["Ctrl-C", "TERM"]
+)
+def test_a_run_that_is_stopped_leaves_no_half_file(number, code, older, start, folder, model, tmp_path: Path):
+    place = tmp_path / "results"
+    place.mkdir()
+    if older is not None:
+        (place / "f.npz").write_bytes(older)
+    os.mkfifo(tmp_path / "slow.png")  # an image that never comes
+    options = ["--batch", 1, "--model", model, "-o", place / "f.npz"]
+    process = start("features", folder / "red.png", tmp_path / "slow.png", *options)
+    pipe = wait_for_reader(tmp_path / "slow.png", process)
+    assert [*place.glob(".f.npz.*.part")]
+    os.killpg(process.pid, number)
+    _, said = process.communicate()
+    os.close(pipe)
+    assert process.returncode == code
+    assert b"Traceback" not in said
+    assert [path.read_bytes() for path in place.iterdir()] == ([] if older is None else [older])

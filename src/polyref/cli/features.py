@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from polyref.cli import options as o
+from polyref.cli.progress import progress_bar
 from polyref.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -77,8 +76,8 @@ def features(
         skip_broken=skip_broken,
     )
     found = find_images(images, ids)
-    with _progress(len(found)) as on_progress:
-        report = extract_features(found, model, output, settings, on_progress=on_progress)
+    with progress_bar(len(found), "reading", "images", rate_digits=1) as show:
+        report = extract_features(found, model, output, settings, on_progress=lambda done: show(done, done))
     _show(report, output, as_json)
 
 
@@ -101,30 +100,3 @@ def _show(report: FeatureReport, output: str, as_json: bool) -> None:
     if report.skipped:
         named = ", ".join(report.skipped[:_NAMED]) + (", ..." if len(report.skipped) > _NAMED else "")
         sys.stderr.write(f"polyref: {len(report.skipped):,} left out, which cannot be read: {o.printable(named)}\n")
-
-
-@contextmanager
-def _progress(total: int) -> Iterator[Callable[[int], None]]:
-    """A bar on standard error with rate and time left; silent when that is no terminal."""
-    if not sys.stderr.isatty():
-        yield lambda done: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = [
-        TextColumn("images"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[rate]:,.1f}/s"),
-        TextColumn("left"),
-        TimeRemainingColumn(),
-    ]
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("features", total=total, rate=0.0)
-
-        def show(done: int) -> None:
-            elapsed = bar.tasks[0].elapsed or 0.0
-            bar.update(task, completed=done, rate=done / elapsed if elapsed else 0.0)
-
-        yield show

@@ -1,6 +1,6 @@
-"""A bar on standard error for verbs that read a file from end to end.
+"""A bar on standard error for verbs that read a file from end to end, or one thing after the other.
 
-In:   the file, what is done and counted. Out: something to tell how far it is. Not: the verbs.
+In:   the file, or how many there are; what is done and counted. Out: something to tell how far it is. Not: the verbs.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-Show = Callable[[int, int], None]  # bytes of the file behind us, and how many are done
+Show = Callable[[int, int], None]  # how far we are (in a file: the bytes behind us), and how many are done
 
 
 @contextmanager
-def progress_bar(file: str, doing: str, counted: str, rate_digits: int = 0) -> Iterator[Show]:
-    """A bar with rate and time left; silent when standard error is no terminal."""
+def progress_bar(whole: str | int, doing: str, counted: str, rate_digits: int = 0) -> Iterator[Show]:
+    """A bar with rate and time left; silent when standard error is no terminal. `whole`: the file, or how many."""
     if not sys.stderr.isatty():
         yield lambda position, done: None
         return
@@ -29,7 +29,7 @@ def progress_bar(file: str, doing: str, counted: str, rate_digits: int = 0) -> I
         TimeRemainingColumn,
     )
 
-    size = Path(file).stat().st_size if Path(file).is_file() else None
+    size = whole if isinstance(whole, int) else _size_of(Path(whole))
     columns = [
         TextColumn(doing),
         BarColumn(),
@@ -48,3 +48,7 @@ def progress_bar(file: str, doing: str, counted: str, rate_digits: int = 0) -> I
             bar.update(task, completed=position, done=done, rate=done / elapsed if elapsed else 0.0)
 
         yield show
+
+
+def _size_of(file: Path) -> int | None:
+    return file.stat().st_size if file.is_file() else None

@@ -20,7 +20,7 @@ from typing import Any, BinaryIO, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from polyref.data.output import open_output, open_spool
+from polyref.data.output import check_output_is_none_of, open_output, open_spool
 from polyref.errors import InputError, OutputError, SettingsError
 from polyref.model.image_files import ImageFile, ImageReader, Pixels
 from polyref.model.onnx_model import Layout, OnnxModel
@@ -29,6 +29,7 @@ Precision = Literal["float16", "float32"]
 Fit = Literal["crop", "squash"]
 _STORED = {"float16": "<f2", "float32": "<f4"}
 _LARGEST = 10_000
+_MOST = 1_000_000  # of a mean or a deviation, so that what single precision holds cannot run over
 _ENLARGED = 256 / 224
 _MEAN, _STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)  # of ImageNet, which most image models are trained on
 
@@ -65,8 +66,14 @@ class ImageSettings:
                 raise SettingsError(f'unknown {name} "{value}"; choose one of {", ".join(get_args(allowed))}')
         if self.fit == "squash" and self.resize is not None:
             raise SettingsError("a squashed image is not cropped; leave resize out")
-        if any(value <= 0 for value in self.std or ()):
-            raise SettingsError("a deviation is not above 0; give numbers to divide by")
+        for name, least in (("mean", -_MOST), ("std", 1 / _MOST)):
+            values = getattr(self, name)
+            if values == ():
+                raise SettingsError(f"--{name} has no numbers; give one, or one for each channel")
+            for value in values or ():
+                if not least <= value <= _MOST:  # nor is NaN
+                    shown = f"{least:,.0f}" if least < 0 else f"{least:f}"
+                    raise SettingsError(f"--{name} is {value}; give numbers from {shown} to {_MOST:,}")
 
 
 @dataclass(slots=True)
@@ -92,6 +99,9 @@ def extract_features(
         raise OutputError(f"{output}: features are written as npz; end the name in .npz")
     if not images:
         raise SettingsError("there are no images; give at least one")
+    check_output_is_none_of(str(output), {"the model": model})
+    for image in images:
+        check_output_is_none_of(str(output), {"one of the images": image.path})
     network = OnnxModel.open(Path(model), settings.output, settings.layout)
     reader = _reader(network, settings)
     report = FeatureReport()

@@ -7,6 +7,7 @@ Not:  reading images (image_files.py), writing features (images.py).
 
 from __future__ import annotations
 
+import stat
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -64,7 +65,8 @@ class OnnxModel:
         """images x height x width x channels -> images x features; a map or a row of vectors is averaged over."""
         count = len(pixels)
         given = pixels if self.layout == "nhwc" else pixels.transpose(0, 3, 1, 2)
-        given = np.ascontiguousarray(given, self.dtype)
+        with np.errstate(over="ignore"):  # what half precision does not hold shows in the features
+            given = np.ascontiguousarray(given, self.dtype)
         if self.batch is not None and count < self.batch:  # the last images of all
             given = np.concatenate([given, np.zeros((self.batch - count, *given.shape[1:]), self.dtype)])
         try:
@@ -78,14 +80,14 @@ class OnnxModel:
             raise InputError(problem, "choose one with a row of numbers for each image", file=self.name)
         # A map has its channels where the images have them; a row of vectors has them last.
         places = {2: (), 3: (1,), 4: (2, 3) if self.layout == "nchw" else (1, 2)}[found.ndim]
-        averaged: Pixels = found.astype(np.float32).mean(places, dtype=np.float64) if places else found
-        return averaged[:count].astype(np.float32)
+        with np.errstate(over="ignore", invalid="ignore"):  # whoever writes them looks for what is no number
+            averaged: Pixels = found.astype(np.float32).mean(places, dtype=np.float64) if places else found
+            return averaged[:count].astype(np.float32)
 
 
 def _session(path: Path) -> Any:
     runtime = load("onnxruntime", purpose="running an image model", extra="images")
-    if not path.is_file():
-        raise InputError("there is no such file", "give a model in the ONNX format", file=str(path))
+    _check_file(path)
     runtime.set_default_logger_severity(_ONLY_FATAL)
     options = runtime.SessionOptions()
     options.log_severity_level = _ONLY_FATAL
@@ -95,6 +97,17 @@ def _session(path: Path) -> Any:
     except Exception as error:  # the library has a class for each of its states
         problem = f"is no model that onnxruntime can run ({_first_line(error)})"
         raise InputError(problem, "give a model in the ONNX format", file=str(path)) from None
+
+
+def _check_file(path: Path) -> None:
+    try:
+        is_folder = stat.S_ISDIR(path.stat().st_mode)
+    except (FileNotFoundError, NotADirectoryError):
+        raise InputError("there is no such file", "give a model in the ONNX format", file=str(path)) from None
+    except OSError as error:
+        raise InputError(f"cannot be opened ({error.strerror})", "check the path", file=str(path)) from None
+    if is_folder:
+        raise InputError("this is a folder", "name a file in it", file=str(path))
 
 
 def _layout(shape: Sequence[Any], name: str) -> Layout:
