@@ -1,6 +1,6 @@
 """Several processes that train one model: how many there are, and what they tell each other.
 
-In:   the environment that torchrun makes (RANK, WORLD_SIZE, LOCAL_RANK), and which device is wanted.
+In:   the environment that torchrun makes (RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE), and which device is wanted.
 Out:  this process's place among them; sums, and numbers that all of them know.
 Not:  which batches a process takes (schedule/batches.py), the loop (loop.py).
 
@@ -20,10 +20,12 @@ import torch
 import torch.distributed as distributed
 from torch.nn.parallel import DistributedDataParallel
 
+from polyref.errors import SettingsError
 from polyref.fit.device import device_named
 
-# Rank 0 validates while the others wait for it.
-_PATIENCE = timedelta(hours=2)
+# The first process works alone while the others wait: it expands a large file, learns subwords, validates. That may take
+# hours. If it dies instead, torchrun ends the others at once, whatever their patience.
+_PATIENCE = timedelta(hours=24)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +94,10 @@ def shared(costing: Costing, processes: Processes) -> torch.nn.Module:
 def join(device: str = "auto") -> Iterator[Processes]:
     """Take a place among the processes that torchrun has started; alone without it."""
     ranks, rank = int(os.environ.get("WORLD_SIZE", 1)), rank_of_environment()
-    found = device_named(device, int(os.environ.get("LOCAL_RANK", 0)))
+    place = int(os.environ.get("LOCAL_RANK", 0))
+    found = device_named(device, place)
+    if found.type == "cuda":
+        _check_room(max(int(os.environ.get("LOCAL_WORLD_SIZE", 1)), place + 1))
     if ranks <= 1:
         yield Processes(device=found)
         return
@@ -103,6 +108,16 @@ def join(device: str = "auto") -> Iterator[Processes]:
         yield Processes(rank, ranks, found)
     finally:
         distributed.destroy_process_group()
+
+
+def _check_room(processes: int) -> None:
+    """Refuse more processes on this machine than it has GPUs: in all of them, so that none waits for the others."""
+    gpus = torch.cuda.device_count()
+    if processes > gpus:
+        many = f"{gpus} GPU{'' if gpus == 1 else 's'}"
+        raise SettingsError(
+            f'{processes} processes were started here, but torch finds {many}; start {gpus}, or set the device to "cpu"'
+        )
 
 
 def rank_of_environment() -> int:
