@@ -46,12 +46,15 @@ def train(
         return
     if recipe is None:
         raise SettingsError("no recipe is named; name a TOML file, or list what it may hold with --keys")
-    from polyref.experiment.reading import read_recipe, toml_of
+    from polyref.experiment.reading import read_recipe, recipe_toml
 
     changes = [*(settings or []), *([f"run.output={json.dumps(output)}"] if output is not None else [])]
     found = read_recipe(recipe, overrides=override or [], settings=changes)
     if check:
-        sys.stdout.write("\n".join(toml_of(stage) for stage in found.stages))
+        from polyref.experiment.files import check_files
+
+        sys.stdout.write(recipe_toml(found))
+        check_files(found)
         return
     from polyref.data.extras import load
 
