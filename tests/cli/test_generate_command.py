@@ -171,9 +171,19 @@ def test_a_captioner_reads_features_of_the_images_that_sources_name(run, caption
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        (["--batch", "0"], "give 1 or more"),
+        (["--batch", "0"], "batch is 0; give a whole number from 1 to 100,000"),
+        (["--batch", "99999999999999999999"], "batch is 99999999999999999999; give a whole number"),
+        (["--beam", "99999999999999999999"], "beam is 99999999999999999999; give a whole number"),
+        (["--scoring", "normalised", "--power", "1000"], "the power is 1000.0; give a number above 0, up to 10"),
+        (["--scoring", "normalised", "--power", "nan"], "the power is nan"),
+        (["--reward", "1e308"], "the reward is 1e+308; give a number above 0, up to 100,000"),
+        (["--bound", "inf"], "the bound is inf"),
+        (["--power", "0.7"], "--power belongs to normalised scores, and these are rewarded; add --scoring normalised"),
+        (["--scoring", "plain", "--reward", "5"], "--reward belongs to rewarded scores, and these are plain"),
+        (["--scoring", "normalised", "--bound", "5"], "--bound belongs to rewarded scores, and these are normalised"),
         (["--best", "3", "--beam", "2"], "more than the beam of 2"),
         (["--best", "0"], "best is 0"),
+        (["--best", "0", "-o", "out.txt"], "best is 0"),
         (["--longest", "0"], "longest is 0"),
         (["--features", "x.npz"], "leave --features out"),
         (["--feature-ids", "x.txt"], "add --features FILE"),
@@ -195,6 +205,7 @@ def test_a_captioner_without_features_and_no_model_are_refused(run, captioner, r
     done = run("generate", tmp_path / "gone", records)
     assert done.code == 2
     assert "there is no such folder; give a folder that polyref train has made" in done.err
+    assert "this is a file; give the folder" in run("generate", records, records).err
 
 
 @pytest.mark.parametrize(
@@ -222,6 +233,76 @@ def test_the_input_is_not_written_over(run, model, records):
     before = records.read_bytes()
     assert "this is the input file" in run("generate", model, records, "-o", records).err
     assert records.read_bytes() == before
+
+
+@pytest.mark.parametrize("name", ["weights.safetensors", "model.json", "target.json", "log.jsonl", "expanded-a.jsonl"])
+def test_the_model_is_not_written_over(run, records, name, tmp_path: Path):
+    folder = small_folder(tmp_path / "model")
+    for made in ("log.jsonl", "expanded-a.jsonl"):
+        (folder / made).write_text("{}\n")
+    before = (folder / name).read_bytes()
+    (tmp_path / "link").symlink_to(folder / name)
+    for output in (folder / name, tmp_path / "link"):
+        done = run("generate", folder, records, "-o", output)
+        assert done.code == 2
+        assert f"{output}: this is {name} of the model; choose another name for the output" in done.err
+    assert (folder / name).read_bytes() == before
+
+
+def test_hypotheses_in_the_folder_of_the_model_are_written_again(run, records, tmp_path: Path):
+    folder = small_folder(tmp_path / "model")
+    for _ in range(2):
+        assert run("generate", folder, records, "-o", folder / "said.jsonl").code == 0
+
+
+def test_the_features_and_their_ids_are_not_written_over(run, captioner, tmp_path: Path):
+    np.save(tmp_path / "features.npy", np.zeros((1, FEATURE_SIZE), np.float32))
+    (tmp_path / "ids.txt").write_text("1\n")
+    (tmp_path / "in.jsonl").write_text('{"source": "1"}')
+    options = ["--features", tmp_path / "features.npy", "--feature-ids", tmp_path / "ids.txt"]
+    for name, what in (("features.npy", "the features"), ("ids.txt", "the ids of the features")):
+        before = (tmp_path / name).read_bytes()
+        done = run("generate", captioner, tmp_path / "in.jsonl", *options, "-o", tmp_path / name)
+        assert done.code == 2
+        assert f"this is {what}; choose another name" in done.err
+        assert (tmp_path / name).read_bytes() == before
+
+
+def test_ids_without_features_are_found_before_anything_is_generated(run, captioner, monkeypatch, tmp_path: Path):
+    from polyref.model.folder import TrainedModel
+
+    np.savez(tmp_path / "features.npz", ids=np.array(["1"]), feats=np.zeros((1, FEATURE_SIZE), np.float32))
+    rows = [{"id": str(n), "source": "1"} for n in range(20)]
+    rows += [{"id": name, "source": name} for name in ("gone", "lost", "off", "away")]
+    lines = "".join(json.dumps(row) + "\n" for row in rows)
+    (tmp_path / "in.jsonl").write_text(lines)
+    calls = []
+    generate = TrainedModel.generate
+    monkeypatch.setattr(TrainedModel, "generate", lambda *some, **more: calls.append(1) or generate(*some, **more))
+    options = ["--features", tmp_path / "features.npz", "--batch", 1]
+    done = run("generate", captioner, tmp_path / "in.jsonl", *options)
+    assert (done.code, done.out, calls) == (2, b"", [])
+    assert 'no features for "gone", "lost", "off" and 1 more' in done.err
+    done = run("generate", captioner, "-", *options, stdin=lines.encode())  # it cannot be read twice
+    assert (done.code, len(calls)) == (2, 3)
+    assert 'no features for "gone"' in done.err
+
+
+def test_how_many_texts_there_are_is_as_in_the_folder_unless_it_is_told(run, records, tmp_path: Path):
+    folder = small_folder(tmp_path / "model")
+    about = json.loads((folder / "model.json").read_text())
+    about["beam"]["best"] = 2
+    (folder / "model.json").write_text(json.dumps(about))
+    said = [json.loads(line) for line in run("generate", folder, records).out.splitlines()]
+    assert [len(record["hypotheses"]) for record in said] == [2] * len(TEXTS)
+    found = polyref.load_model(folder).generate(TEXTS)
+    assert [[one["text"] for one in record["hypotheses"]] for record in said] == [
+        [one.text for one in of_one] for of_one in found
+    ]
+    one = [json.loads(line) for line in run("generate", folder, records, "--best", 1).out.splitlines()]
+    assert one == [{"id": record["id"], "hypothesis": record["hypothesis"]} for record in said]
+    assert run("generate", folder, records, "-o", tmp_path / "out.txt").code == 0  # a line holds one text
+    assert (tmp_path / "out.txt").read_text().splitlines() == [record["hypothesis"] for record in said]
 
 
 def test_the_summary_for_a_machine_goes_where_the_hypotheses_do_not(run, model, records, tmp_path: Path):

@@ -26,6 +26,8 @@ def test_the_defaults_are_the_papers():
     [
         (lambda: TranslatorSettings(embedding_size=0), "embedding-size is 0; give a whole number from 1 to 100,000"),
         (lambda: TranslatorSettings(layers=-1), "layers is -1"),
+        (lambda: TranslatorSettings(layers=101), "layers is 101; give a whole number from 1 to 100"),
+        (lambda: CaptionerSettings(layers=100_000), "layers is 100000; give a whole number from 1 to 100"),
         (lambda: TranslatorSettings(state_size=501), "state-size is 501; give an even number"),
         (lambda: TranslatorSettings(dropout=1.0), "dropout is 1.0; give a number from 0 up to, not including, 1"),
         (lambda: TranslatorSettings(label_smoothing=math.nan), "label-smoothing is nan"),

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
 import typer
@@ -15,11 +16,12 @@ from polyref.cli import options as o
 from polyref.cli.progress import Show, progress_bar
 from polyref.data import MAX_LINE_BYTES, Fields, Input, Losses, WriteSettings, open_output
 from polyref.data.formats import format_of_name, without_compression
+from polyref.data.output import check_output_is_none_of
 from polyref.data.sources import Source, read_sources
 from polyref.data.writing import check_not_input
 from polyref.errors import SettingsError
 from polyref.fit.settings import Device
-from polyref.model.settings import BeamSettings, Scoring
+from polyref.model.settings import BeamSettings, CaptionerSettings, Scoring, check_size
 
 if TYPE_CHECKING:
     from polyref.model.features import Features
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
 
 _BATCHES_AT_ONCE = 8
 _DIGITS = 4
+# What a run keeps in its folder; hypotheses that were written there may be written again.
+_KEPT = ("*.safetensors", "*.json", "*.toml", "*.log", "log.jsonl", "expanded-*.jsonl", "checkpoints/*/*")
 
 
 def generate(
@@ -45,7 +49,9 @@ def generate(
         str | None, typer.Option("--feature-ids", metavar="FILE", help="Their ids, one a line, where FILE has none.")
     ] = None,
     beam: Annotated[int | None, typer.Option("--beam", metavar="N", help="How wide it searches.")] = None,
-    best: Annotated[int, typer.Option("--best", metavar="N", help="So many texts each, with their scores.")] = 1,
+    best: Annotated[
+        int | None, typer.Option("--best", metavar="N", help="So many texts each, with their scores.")
+    ] = None,
     scoring: Annotated[Scoring | None, typer.Option("--scoring", help="What the search ranks by.")] = None,
     reward: Annotated[float | None, typer.Option("--reward", metavar="R", help="rewarded: what a token earns.")] = None,
     bound: Annotated[
@@ -74,30 +80,43 @@ def generate(
     text, score and log-probability. References are not needed. How it searches is as in the recipe, unless it is told.
     Needs torch: pip install "polyref[torch]".
     """  # fmt: skip
+    _check_output(output, input, model, features, feature_ids)
     as_text = _is_text(output, best)
-    check_not_input(output, WriteSettings("jsonl"), Input.of(input))
-    if batch < 1:
-        raise SettingsError(f"the batch is {batch}; give 1 or more")
+    check_size("batch", batch)
     from polyref.model.loading import load_model
 
     trained = load_model(model, device)
     choices = {"scoring": scoring, "reward": reward, "bound": bound, "power": power, "longest": longest}
+    best = 1 if as_text and best is None else best  # a line holds one text
     settings = _beam(trained.beam, beam, best, {name: given for name, given in choices.items() if given is not None})
     images = _features(trained, features, feature_ids)
-    losses = Losses()
     fields = Fields(id_field, source_field, references_field)
-    sources = read_sources(input, fields, format=input_format, max_line_bytes=max_line_bytes, losses=losses)
+    losses = Losses()
+
+    def sources(losses: Losses) -> Iterator[Source]:
+        return read_sources(input, fields, format=input_format, max_line_bytes=max_line_bytes, losses=losses)
+
+    if images is not None and _can_be_read_twice(input):
+        _check_ids(sources(Losses()), images)
     with progress_bar(input, "generating", "hypotheses", rate_digits=1) as show, open_output(output) as stream:
-        written = _write(sources, _Generation(trained, settings, images, batch), stream, as_text, show)
+        written = _write(sources(losses), _Generation(trained, settings, images, batch), stream, as_text, show)
     _show(written, output, as_json)
     if not as_json:
         o.say_losses(input, "not read", losses)
 
 
-def _is_text(output: str, best: int) -> bool:
+def _check_output(output: str, input: str, model: str, features: str | None, feature_ids: str | None) -> None:
+    """Refuse to write over what is read, and over what else a run keeps in its folder."""
+    check_not_input(output, WriteSettings("jsonl"), Input.of(input))
+    kept = [path for pattern in _KEPT for path in Path(model).glob(pattern)]
+    read = {f"{path.name} of the model": path for path in kept}
+    check_output_is_none_of(output, {**read, "the features": features, "the ids of the features": feature_ids})
+
+
+def _is_text(output: str, best: int | None) -> bool:
     """Whether lines are written rather than records."""
     if without_compression(output).endswith(".txt"):
-        if best > 1:
+        if best is not None and best > 1:
             raise SettingsError("a line holds one text; leave --best out, or end the output's name in .jsonl")
         return True
     if format_of_name(output) not in (None, "jsonl"):
@@ -105,25 +124,44 @@ def _is_text(output: str, best: int) -> bool:
     return False
 
 
-def _beam(usual: BeamSettings, beam: int | None, best: int, choices: dict[str, Any]) -> BeamSettings:
+def _beam(usual: BeamSettings, beam: int | None, best: int | None, choices: dict[str, Any]) -> BeamSettings:
     """The model's own settings with what is given; more texts than the beam is wide widen it, unless it is given."""
-    if beam is None:
-        beam = max(usual.beam, best)
-    return replace(usual, beam=beam, best=best, **choices)
+    best = usual.best if best is None else best
+    scoring = choices.get("scoring", usual.scoring)
+    for name, needed in (("reward", "rewarded"), ("bound", "rewarded"), ("power", "normalised")):
+        if name in choices and scoring != needed:
+            raise SettingsError(
+                f"--{name} belongs to {needed} scores, and these are {scoring}; add --scoring {needed}, or leave it out"
+            )
+    return replace(usual, beam=max(usual.beam, best) if beam is None else beam, best=best, **choices)
 
 
 def _features(trained: TrainedModel, features: str | None, ids: str | None) -> Features | None:
+    settings = trained.model.settings
     if features is None:
-        if trained.kind == "captioner":
+        if isinstance(settings, CaptionerSettings):
             raise SettingsError("a captioner reads features of images; give --features FILE")
         if ids is not None:
             raise SettingsError("--feature-ids belongs to features; add --features FILE")
         return None
-    if trained.kind == "translator":
+    if not isinstance(settings, CaptionerSettings):
         raise SettingsError("a translator reads texts; leave --features out")
     from polyref.model.features import Features
 
-    return Features.open(features, ids)
+    images = Features.open(features, ids)
+    images.check([], size=settings.feature_size)
+    return images
+
+
+def _can_be_read_twice(input: str) -> bool:
+    """Whether it is a file, or several; a pipe can be read once."""
+    found = Input.of(input)
+    return all(path != "-" and Path(path).is_file() for path in found.parallel_files() or found.paths)
+
+
+def _check_ids(sources: Iterator[Source], images: Features) -> None:
+    """Refuse ids without features before hours of search go into the others."""
+    images.check([source.text for source in sources if source.text not in images])
 
 
 @dataclass(frozen=True)

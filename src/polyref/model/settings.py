@@ -14,6 +14,7 @@ from polyref.errors import SettingsError
 
 Scoring = Literal["plain", "normalised", "rewarded"]
 _LARGEST = 100_000
+_MOST_LAYERS = 100
 # The largest length to this power is far from what a number can hold.
 _HIGHEST_POWER = 10
 
@@ -35,7 +36,8 @@ class TranslatorSettings:
     tied: bool = False
 
     def __post_init__(self) -> None:
-        _check_sizes(self, "embedding_size", "state_size", "layers")
+        _check_sizes(self, "embedding_size", "state_size")
+        check_size("layers", self.layers, _MOST_LAYERS)
         _check_shares(self, "dropout", "label_smoothing")
         _check_yes_or_no(self, "input_feeding", "tied")
         if self.state_size % 2:
@@ -57,7 +59,8 @@ class CaptionerSettings:
     tied: bool = False
 
     def __post_init__(self) -> None:
-        _check_sizes(self, "feature_size", "embedding_size", "state_size", "layers")
+        _check_sizes(self, "feature_size", "embedding_size", "state_size")
+        check_size("layers", self.layers, _MOST_LAYERS)
         _check_shares(self, "dropout", "label_smoothing")
         _check_yes_or_no(self, "tied")
         _check_tied(self.tied, self.embedding_size, self.state_size)
@@ -100,10 +103,10 @@ class BeamSettings:
         _check_yes_or_no(self, "stop_early")
 
 
-def check_size(name: str, value: int) -> None:
+def check_size(name: str, value: int, most: int = _LARGEST) -> None:
     """Refuse what is no size: of a model, a beam, a batch."""
-    if not (isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= _LARGEST):
-        raise SettingsError(f"{name.replace('_', '-')} is {value!r}; give a whole number from 1 to {_LARGEST:,}")
+    if not (isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= most):
+        raise SettingsError(f"{name.replace('_', '-')} is {value!r}; give a whole number from 1 to {most:,}")
 
 
 def _check_sizes(settings: object, *names: str) -> None:
