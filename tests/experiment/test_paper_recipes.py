@@ -26,6 +26,8 @@ def test_the_translation_recipe_has_the_numbers_of_section_4_1():
     adaptive = finetune.expand.adaptive
     assert adaptive is not None
     assert (adaptive.start, adaptive.step, adaptive.at_least) == (0.9, 0.05, 100)
+    assert (finetune.expand.per_example, finetune.batch.pairs) == (100, 100)
+    assert (finetune.schedule.name, finetune.schedule.limit) == ("uniform", 50)
     assert finetune.run.init_from == pretrain.run.output
     assert recipe.grid["stage.finetune.batch.pairs"] == [100, 200, 400]
     assert recipe.grid["stage.finetune.schedule.limit"] == [4, 10, 20, 50, 100]
@@ -37,9 +39,32 @@ def test_the_caption_recipe_has_the_numbers_of_section_4_2():
     [stage] = recipe.stages
     assert stage.model == CaptionerSettings(feature_size=2048, embedding_size=512)
     assert (stage.fit.epochs, stage.beam.beam, stage.expand.penalty) == (100, 5, 0.6)
+    assert (stage.expand.per_example, stage.expand.adaptive) == (100, None)
+    assert (stage.schedule.name, stage.schedule.limit) == ("shuffle", 20)
     assert recipe.grid["batch.pairs"] == [50, 250, 500, 1000]
     assert recipe.grid["schedule.limit"] == [5, 10, 20, 50, 100]
     assert len(recipe.grid["run.seed"]) == 3
+
+
+@pytest.mark.parametrize("name", ["nist-zh-en", "coco-karpathy"])
+def test_words_are_aligned_by_the_cosine_of_their_vectors_and_by_nothing_else(name):
+    """Section 3: "the normalized cosine similarity score of word"; no word is barred, and no position counts."""
+    stage = read_recipe(PAPER / f"{name}.toml").stages[-1]
+    assert (stage.expand.align, stage.expand.similarity) == ("soft", "cosine")
+    assert (stage.expand.veto, stage.expand.position, stage.expand.fluency) == ((), 0.0, None)
+
+
+def test_uniform_goes_through_the_examples_as_they_come():
+    """Section 2: D' of Uniform is an ordered set over i = 1 to |D|; Shuffle alone "shuffles ... before each epoch"."""
+    assert read_recipe(PAPER / "nist-zh-en.toml").stages[-1].schedule.order == "given"
+
+
+@pytest.mark.parametrize("name", ["nist-zh-en", "coco-karpathy"])
+def test_every_value_of_the_grid_has_its_place_in_the_recipe(name):
+    path = PAPER / f"{name}.toml"
+    for key, values in read_recipe(path).grid.items():
+        for value in values:
+            read_recipe(path, settings=[f"{key}={value}"])
 
 
 def test_no_recipe_stops_before_its_epochs_are_over():
@@ -62,7 +87,7 @@ def test_a_recipe_runs_from_end_to_end_on_made_up_examples(tmp_path: Path, name)
     done = polyref.train(PAPER / f"{name}.toml", overrides=[PAPER / "small.toml"], settings=settings)
     assert [stage.folder.name for stage in done] == (["out"] if captions else ["pretrain", "finetune"])
     assert all(stage.epochs == 2 for stage in done)
-    assert list(done[-1].folder.glob("expanded-*.jsonl"))
+    assert len(list((tmp_path / "out").rglob("expanded-*.jsonl"))) == 1
     model = load_model(done[-1].folder)
     inputs = ["dev-e0"] if captions else ["who[cat]"]
     assert model.generate(inputs, features=data.get("features"))[0]
