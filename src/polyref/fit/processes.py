@@ -23,8 +23,8 @@ from torch.nn.parallel import DistributedDataParallel
 from polyref.errors import SettingsError
 from polyref.fit.device import device_named
 
-# The first process works alone while the others wait: it expands a large file, learns subwords, validates. That may take
-# hours. If it dies instead, torchrun ends the others at once, whatever their patience.
+# The first process works alone while the others wait: it expands a large file, learns subwords, validates, which may
+# take hours. If it dies instead, torchrun ends the others at once, whatever their patience.
 _PATIENCE = timedelta(hours=24)
 
 
