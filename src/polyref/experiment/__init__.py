@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,11 +18,12 @@ def train(
     overrides: Sequence[str | Path] = (),
     settings: Iterable[str] = (),
     reindex: bool = False,
+    say: Callable[[str], None] = lambda line: None,
 ) -> list[Trained]:
     """Train a recipe, a TOML file or its tables; gives what each stage came to, the wanted model last.
 
     `overrides` are TOML files that change it, `settings` single keys such as "fit.epochs=3". A run that was stopped
-    goes on where it was. Needs torch: pip install "polyref[torch]".
+    goes on where it was. `say` is given lines for a person: `say=print`. Needs torch: pip install "polyref[torch]".
     """
     from polyref.data.extras import load
 
@@ -30,4 +31,4 @@ def train(
     from polyref.experiment.reading import read_recipe
     from polyref.experiment.training import train_recipe
 
-    return train_recipe(read_recipe(recipe, overrides=overrides, settings=settings), reindex=reindex)
+    return train_recipe(read_recipe(recipe, overrides=overrides, settings=settings), reindex=reindex, say=say)

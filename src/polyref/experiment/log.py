@@ -4,7 +4,8 @@ In:   the steps of the loop.
 Out:  log.jsonl, a line a step; train.log, lines for a person, who also gets them at once.
 Not:  checkpoints (fit/checkpoint.py).
 
-A run that goes on from a checkpoint drops the lines behind it: it will write them again.
+A run that goes on from a checkpoint drops the lines of log.jsonl behind it, since it will write them again; train.log
+keeps all that was ever said. Its time goes on as well.
 """
 
 from __future__ import annotations
@@ -28,12 +29,12 @@ _EVERY = 100  # updates, for a person
 class Log:
     """`say` shows a line to a person."""
 
-    def __init__(self, folder: Path, steps: TextIO, lines: TextIO, say: Callable[[str], None]):
+    def __init__(self, folder: Path, steps: TextIO, lines: TextIO, say: Callable[[str], None], seconds: float):
         self._folder = folder
         self._steps = steps
         self._lines = lines
         self._say = say
-        self._started = time.monotonic()
+        self._started = time.monotonic() - seconds
 
     def line(self, text: str) -> None:
         """Tell a person."""
@@ -71,7 +72,7 @@ def _for_a_person(step: Step, scores: dict[str, float], seconds: float) -> str:
     ]
     if step.validation is not None:
         found += [f"{name} {score:.{2 if score >= 10 else 4}f}" for name, score in scores.items()]
-        found += ["best so far"] if step.validation == step.best else []
+        found += ["best so far"] if step.is_best else []
     if step.what == "epoch":
         found.append("end of the epoch")
     return "  ".join(found)
@@ -88,7 +89,15 @@ def open_log(folder: Path, position: Counters | None, say: Callable[[str], None]
         steps = (folder / STEPS).open("a", encoding="utf-8")
         lines = (folder / LINES).open("w" if position is None else "a", encoding="utf-8")
     with steps, lines:
-        yield Log(folder, steps, lines, say)
+        log = Log(folder, steps, lines, say, _seconds(kept))
+        if position is not None:
+            log.line(f"goes on after {position.updates:,} updates")
+        yield log
+
+
+def _seconds(lines: list[str]) -> float:
+    """How long the run had taken by its last line."""
+    return float(json.loads(lines[-1]).get("seconds", 0.0)) if lines else 0.0
 
 
 def _lines_of(path: Path) -> list[str]:

@@ -8,33 +8,36 @@ Not:  the loop (fit/loop.py), the models (model/), what a recipe may say (recipe
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import asdict, dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from polyref.data import Input, read
+from polyref.data import Input, open_output, read
 from polyref.data.corpus import Corpus
 from polyref.data.indexing import open_index
-from polyref.errors import InputError, OutputError, SettingsError
+from polyref.errors import InputError, SettingsError
 from polyref.experiment.expanding import expanded
 from polyref.experiment.log import Log, open_log
 from polyref.experiment.pairs import Collation, PairBatches
+from polyref.experiment.place import make_folder, taken
 from polyref.experiment.reading import toml_of
 from polyref.experiment.recipe import Recipe, Stage
 from polyref.experiment.validation import Validation
 from polyref.experiment.words import Vocabularies, find_vocabularies
 from polyref.feed import Stream
-from polyref.fit.checkpoint import Counters, where_it_stands
-from polyref.fit.loop import Step, fit
+from polyref.fit.checkpoint import BEST, Counters, has_checkpoint, where_it_stands
+from polyref.fit.loop import Step, check_run, fit, is_finished
 from polyref.fit.processes import Processes, join
 from polyref.fit.settings import run_fingerprint
 from polyref.model.captioner import Captioner
 from polyref.model.features import Features
-from polyref.model.folder import WEIGHTS, TrainedModel, save_model
-from polyref.model.settings import CaptionerSettings
+from polyref.model.folder import SOURCE, TARGET, WEIGHTS, TrainedModel, check_start, save_model
+from polyref.model.settings import BeamSettings, CaptionerSettings
 from polyref.model.translator import Translator
 from polyref.model.weights import load_weights
 
@@ -65,22 +68,102 @@ def train_recipe(
     `say` is given lines for a person, `on_step` every step of the loop.
     """
     run = recipe.stages[0].run
-    if run.threads:
-        torch.set_num_threads(run.threads)
-    with join(run.device) as processes:
-        return [_train(stage, processes, reindex, say, on_step) for stage in recipe.stages]
+    with _threads(run.threads), join(run.device) as processes:
+        folder = make_folder(recipe.output)
+        with taken(folder) if processes.is_first else nullcontext():
+            _check_stages(recipe.stages)
+            return [_train(stage, folder, processes, reindex, say, on_step) for stage in recipe.stages]
+
+
+def _check_stages(stages: Sequence[Stage]) -> None:
+    """A stage that was begun must find the one that it started from as it was."""
+    for before, after in pairwise(stages):
+        if has_checkpoint(Path(after.run.output)) and not is_finished(Path(before.run.output), before.fit):
+            raise SettingsError(
+                f'stage "{before.name}" would train on, but "{after.name}" has begun from it; '
+                "give the epochs that it had, or another folder"
+            )
 
 
 def _train(
     stage: Stage,
+    top: Path,
     processes: Processes,
     reindex: bool,
     say: Callable[[str], None],
     on_step: Callable[[Step], None],
 ) -> Trained:
-    folder = _folder(stage)
-    stream = _in_turn(processes, lambda: _stream(stage, folder, reindex))
-    words = _in_turn(processes, lambda: _words(stage, folder, stream.corpus))
+    folder = make_folder(stage.run.output)
+    run = _assembled(stage, top, folder, processes, reindex)
+    check_run(folder, run.name, processes)  # before anything is written that another run could have left
+    if not processes.is_first:
+        return _trained(folder, _fit(run, stage, folder, processes, lambda step: None))
+    model = TrainedModel(run.model, run.words.source, run.words.target, stage.beam, stage.data.fold_case)
+    with open_log(folder, where_it_stands(folder), say) as log:
+        with open_output(str(folder / "recipe.toml")) as stream:
+            stream.write(toml_of(stage).encode())
+        _say_start(log, stage, run, processes)
+
+        def tell(step: Step) -> None:
+            log.step(step, run.validation.scores)
+            if step.is_best:
+                save_model(model, folder, weights=folder / BEST)
+            on_step(step)
+
+        counters = _fit(run, stage, folder, processes, tell)
+        save_model(model, folder, weights=folder / BEST)
+        log.line(f"best: {stage.validation.goal} {counters.best:.4g} after {counters.best_updates:,} updates: {folder}")
+    return _trained(folder, counters)
+
+
+def _fit(run: _Run, stage: Stage, folder: Path, processes: Processes, on_step: Callable[[Step], None]) -> Counters:
+    cost: Callable[[Any], tuple[torch.Tensor, int]] = run.model.loss
+    return fit(
+        run.model,
+        batches=PairBatches(run.stream, run.validation.collation, stage.batch, processes),
+        cost=cost,
+        validate=run.validation,
+        settings=stage.fit,
+        folder=folder,
+        run=run.name,
+        on_step=on_step,
+        processes=processes,
+    )
+
+
+@contextmanager
+def _threads(wanted: int) -> Iterator[None]:
+    """So many threads of torch; 0 leaves them as they are."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(wanted or before)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+# -- what a run is made of ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """All that takes part in a run; `name` changes with anything that its weights depend on."""
+
+    stream: Stream
+    words: Vocabularies
+    model: Model
+    validation: Validation
+    name: str
+
+
+def _assembled(stage: Stage, top: Path, folder: Path, processes: Processes, reindex: bool) -> _Run:
+    stream = _in_turn(processes, lambda: _stream(stage, top, reindex))
+    with_source = stage.kind == "translator"
+    words = _in_turn(
+        processes,
+        lambda: _words(stage, folder, stream.corpus, with_source),
+        lambda: Vocabularies.load(folder, with_source=with_source),
+    )
     features = Features.open(stage.data.features, stage.data.feature_ids or None) if stage.data.features else None
     dev = Corpus.of(read(stage.data.dev, stage.data.fields()))
     if not len(dev) or not len(stream):
@@ -88,80 +171,41 @@ def _train(
         raise InputError("holds no examples", "give some", file=empty)
     model = _model(stage, words, features, stream.corpus, dev, processes)
     collation = Collation(words, features, stage.data.fold_case, processes.device)
-    validation = Validation(model, dev, collation, stage.validation, stage.validation.beam or stage.beam)
-    if not processes.is_first:
-        counters = _fit(stage, model, stream, collation, validation, folder, lambda step: None, processes)
-        return _trained(folder, counters)
-    with open_log(folder, where_it_stands(folder), say) as log:
-        (folder / "recipe.toml").write_text(toml_of(stage), encoding="utf-8")
-        _say_start(log, stage, model, stream, words, processes)
-
-        def tell(step: Step) -> None:
-            log.step(step, validation.scores)
-            on_step(step)
-
-        counters = _fit(stage, model, stream, collation, validation, folder, tell, processes)
-        save_model(TrainedModel(model, words.source, words.target, stage.beam, stage.data.fold_case), folder)
-        log.line(f"best: {stage.validation.goal} {counters.best:.4g} after {counters.best_updates:,} updates: {folder}")
-    return _trained(folder, counters)
+    beam = stage.validation.beam or stage.beam
+    validation = Validation(model, dev, collation, stage.validation, beam)
+    seen = "" if features is None else features.fingerprint(_all_sources(stream.corpus) + _all_sources(dev))
+    name = _name(stage, stream, dev, folder, model, beam, seen)
+    return _Run(stream, words, model, validation, name)
 
 
-def _fit(
-    stage: Stage,
-    model: Model,
-    stream: Stream,
-    collation: Collation,
-    validation: Validation,
-    folder: Path,
-    on_step: Callable[[Step], None],
-    processes: Processes,
-) -> Counters:
-    run = run_fingerprint(
+def _name(
+    stage: Stage, stream: Stream, dev: Corpus, folder: Path, model: Model, beam: BeamSettings, features: str
+) -> str:
+    return run_fingerprint(
         stage.fit,
         asdict(stage.model),
         asdict(stage.batch),
-        asdict(stage.validation),
+        asdict(replace(stage.validation, beam=beam)),
         stage.data.fold_case,
+        None if stage.run.init_from else asdict(stage.subwords),
+        [_hash_of_file(folder / name) for name in (SOURCE, TARGET)],
         stream.fingerprint,
-        validation.corpus.fingerprint,
-        _hash_of(model),  # vocabulary, seed, standardisation and what it starts from
-    )
-    cost: Callable[[Any], tuple[torch.Tensor, int]] = model.loss
-    return fit(
-        model,
-        batches=PairBatches(stream, collation, stage.batch, processes),
-        cost=cost,
-        validate=validation,
-        settings=stage.fit,
-        folder=folder,
-        run=run,
-        on_step=on_step,
-        processes=processes,
+        dev.fingerprint,
+        features,
+        _hash_of(model),  # seed, standardisation and what it starts from
     )
 
 
-# -- what a run is made of ------------------------------------------------------------------------------------------
-
-
-def _folder(stage: Stage) -> Path:
-    folder = Path(stage.run.output)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise OutputError(f"{folder}: cannot be written ({error.strerror}); give another folder") from None
-    return folder
-
-
-def _in_turn(processes: Processes, make: Callable[[], Any]) -> Any:
-    """What the first process makes on disk, the others find there."""
+def _in_turn(processes: Processes, make: Callable[[], Any], find: Callable[[], Any] | None = None) -> Any:
+    """What the first process makes on disk, the others find there, by making it again if no other way is given."""
     if processes.is_first:
-        found = make()
+        made = make()
     processes.wait()
-    return found if processes.is_first else make()
+    return made if processes.is_first else (find or make)()
 
 
-def _stream(stage: Stage, folder: Path, reindex: bool) -> Stream:
-    path = expanded(stage.data.train, folder, stage.expand, stage.data.fields())
+def _stream(stage: Stage, top: Path, reindex: bool) -> Stream:
+    path = expanded(stage.data.train, top, stage.expand, stage.data.fields())
     try:
         corpus = open_index(Input.of(path), stage.data.fields(), renew=reindex)
         return Stream(corpus, stage.schedule.settings(stage.run.seed))
@@ -170,13 +214,13 @@ def _stream(stage: Stage, folder: Path, reindex: bool) -> Stream:
         raise
 
 
-def _words(stage: Stage, folder: Path, corpus: Corpus) -> Vocabularies:
+def _words(stage: Stage, folder: Path, corpus: Corpus, with_source: bool) -> Vocabularies:
     return find_vocabularies(
         folder,
         stage.run.init_from,
         corpus,
         stage.subwords,
-        with_source=stage.kind == "translator",
+        with_source=with_source,
         fold_case=stage.data.fold_case,
     )
 
@@ -194,11 +238,12 @@ def _model(
             assert words.source is not None
             model = Translator(stage.model, source_words=len(words.source), target_words=len(words.target))
     if features is not None:
-        ids = [text.decode() for text in _all_sources(corpus)]
-        features.check([*ids, *(text.decode() for text in _all_sources(dev))], size=_feature_size(stage))
+        ids = _all_sources(corpus)
+        features.check(ids + _all_sources(dev), size=_feature_size(stage))
         if stage.data.standardise and isinstance(model, Captioner):
             model.standardise(*features.standardisation(list(dict.fromkeys(ids))))
     if stage.run.init_from:
+        check_start(stage.run.init_from, kind=stage.kind, settings=stage.model, fold_case=stage.data.fold_case)
         load_weights(model, Path(stage.run.init_from) / WEIGHTS)
     return model.to(processes.device)
 
@@ -209,9 +254,13 @@ def _feature_size(stage: Stage) -> int:
     return stage.model.feature_size
 
 
-def _all_sources(corpus: Corpus) -> list[bytes]:
+def _all_sources(corpus: Corpus) -> list[str]:
     texts = corpus.texts["sources"]
-    return [texts[number] for number in range(len(corpus))]
+    return [texts[number].decode() for number in range(len(corpus))]
+
+
+def _hash_of_file(path: Path) -> str:
+    return hashlib.blake2b(path.read_bytes(), digest_size=16).hexdigest() if path.exists() else ""
 
 
 def _hash_of(model: torch.nn.Module) -> str:
@@ -222,13 +271,24 @@ def _hash_of(model: torch.nn.Module) -> str:
     return found.hexdigest()
 
 
-def _say_start(log: Log, stage: Stage, model: Model, stream: Stream, words: Vocabularies, processes: Processes) -> None:
-    weights = sum(weight.numel() for weight in model.parameters())
+def _say_start(log: Log, stage: Stage, run: _Run, processes: Processes) -> None:
+    weights = sum(weight.numel() for weight in run.model.parameters())
+    words = run.words
     sizes = f"{len(words.target):,} target" + ("" if words.source is None else f" and {len(words.source):,} source")
     name = f'stage "{stage.name}": ' if stage.name else ""
     many = "" if processes.ranks == 1 else f", {processes.ranks} processes"
     log.line(f"{name}{stage.kind} of {weights:,} weights, {sizes} subwords; {processes.device.type}{many}")
-    log.line(f"{len(stream.corpus):,} examples, {len(stream):,} pairs an epoch by {stage.schedule.name}")
+    log.line(f"{len(run.stream.corpus):,} examples, {len(run.stream):,} pairs an epoch by {stage.schedule.name}")
+    known = _in_both(run.stream.corpus, run.validation.corpus)
+    if known:
+        log.line(f"{known:,} of {len(run.validation.corpus):,} validation examples have the id of a training example")
+
+
+def _in_both(train: Corpus, dev: Corpus) -> int:
+    ids = dev.texts["ids"]
+    wanted = {ids[number] for number in range(len(dev))}
+    ids = train.texts["ids"]
+    return len(wanted.intersection(ids[number] for number in range(len(train))))
 
 
 def _trained(folder: Path, counters: Counters) -> Trained:

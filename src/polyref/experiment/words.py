@@ -16,6 +16,7 @@ import numpy as np
 from polyref.data.corpus import Corpus
 from polyref.errors import InputError
 from polyref.experiment.recipe import SubwordsSection
+from polyref.fit.checkpoint import has_checkpoint
 from polyref.model.folder import SOURCE, TARGET
 from polyref.text.subwords import Subwords
 
@@ -44,8 +45,8 @@ def find_vocabularies(
     folder: Path, init_from: str, corpus: Corpus, settings: SubwordsSection, *, with_source: bool, fold_case: bool
 ) -> Vocabularies:
     """Those of the run in the folder if it has begun, of the model that it starts from, or new ones."""
-    if (folder / TARGET).exists():
-        return Vocabularies.load(folder, with_source=with_source)
+    if has_checkpoint(folder):
+        return _of_run(folder, with_source)
     if init_from:
         if not (Path(init_from) / TARGET).exists():
             raise InputError(f"holds no {TARGET}", "name a model folder to start from", file=init_from)
@@ -54,6 +55,14 @@ def find_vocabularies(
         found = _learned(corpus, settings, with_source, fold_case)
     found.save(folder)
     return found
+
+
+def _of_run(folder: Path, with_source: bool) -> Vocabularies:
+    try:
+        return Vocabularies.load(folder, with_source=with_source)
+    except InputError as error:
+        error.cure = f"put it back as it was, or delete {folder} to train from the start"
+        raise
 
 
 def _learned(corpus: Corpus, settings: SubwordsSection, with_source: bool, fold_case: bool) -> Vocabularies:
