@@ -2,7 +2,8 @@
 
 In:   batches of features with captions as token numbers.
 Out:  what the captions cost; for a search, the log-probabilities of the next word.
-Not:  the search (beam.py), the training loop (fit/), feature files (features.py), features of images.
+Not:  the search (beam.py), the training loop (fit/), feature files (features.py), making features
+      (images.py).
 """
 
 from __future__ import annotations

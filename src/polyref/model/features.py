@@ -2,7 +2,7 @@
 
 In:   npz (`ids`, `feats`), npy with a file of ids, or safetensors (`feats`, and `ids` there or in a file).
 Out:  the rows of some ids; their mean and standard deviation; a fingerprint of them.
-Not:  making features of images; what a model does with them (captioner.py).
+Not:  making features of images (images.py), what a model does with them (captioner.py).
 
 Rows stay in the file until they are asked for, unless it is compressed.
 """
