@@ -139,6 +139,36 @@ def test_options_choose_metrics_tokens_and_fields(run, folder):
     assert list(scores(done).items()) == list(expected(metrics=["cider", "bleu"], tokenizer="char").items())
 
 
+COCO_IDS = {"a": 42, "b": 7, "c": "photo"}
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+def test_results_as_captioners_write_them_are_read(run, folder, indent):
+    found = [
+        {"image_id": COCO_IDS[id], "caption": HYPOTHESES[id], "id": n, "score": -1.5} for n, id in enumerate("bca")
+    ]
+    (folder / "results.json").write_text("\ufeff\n" + json.dumps(found, indent=indent) + "\n")
+    images = [{"id": id, "file_name": "x.jpg"} for id in COCO_IDS.values()]
+    captions = [
+        {"id": n, "image_id": COCO_IDS[id], "caption": text}
+        for n, (id, text) in enumerate((id, text) for id, texts in REFERENCES.items() for text in texts)
+    ]
+    (folder / "captions.json").write_text(json.dumps({"images": images, "annotations": captions}))
+    assert scores(run("score", "results.json", "captions.json", "--json")) == expected()
+    (folder / "results.json.gz").write_bytes(gzip.compress((folder / "results.json").read_bytes()))
+    assert scores(run("score", "results.json.gz", "captions.json", "--json")) == expected()
+    content = (folder / "results.json").read_bytes()
+    assert scores(run("score", "-", "captions.json", "--json", stdin=content)) == expected()
+
+
+@pytest.mark.parametrize("first", ["[1] says so", '["Stop", he said]', "[laughs] a cat", "[a cat]", "[{name}] a cat"])
+def test_a_text_that_begins_with_a_bracket_is_plain_text(run, folder, first):
+    lines = [first, *list(HYPOTHESES.values())[1:]]
+    (folder / "hyp.txt").write_text("\n".join(lines) + "\n")
+    found = json.loads(run("score", "hyp.txt", "ref.jsonl", "--json").out)
+    assert found["scores"]["bleu"]["score"] == evaluate(lines, LISTS)["bleu"].score
+
+
 def test_an_empty_hypothesis_may_be_allowed(run, folder):
     (folder / "hyp.txt").write_text("a cat\n\nIt costs £20.\n")
     assert run("score", "hyp.txt", "ref.jsonl").code == 2
@@ -176,6 +206,7 @@ finally:
     assert "ROUGE-L" in done.stdout
 
 
+LISTS_CURE = 'give COCO results, [{"image_id": 42, "caption": "..."}, ...], or one record or text a line'
 BAD = {
     "an empty hypothesis": (
         {"hyp.txt": "a\n \nc\n"},
@@ -186,6 +217,77 @@ BAD = {
         {"hyp.jsonl": records(a="x", b="", c="z")},
         ["hyp.jsonl", "ref.jsonl"],
         "hyp.jsonl:2: the hypothesis is empty; ",
+    ),
+    "a hypothesis of no width": (
+        {"hyp.jsonl": records(a="x", b=" \u200b\ufeff", c="z")},
+        ["hyp.jsonl", "ref.jsonl"],
+        "hyp.jsonl:2: the hypothesis is empty; ",
+    ),
+    "half a character in a hypothesis": (
+        {"hyp.jsonl": records(a="x", b="\ud800 cat", c="z")},
+        ["hyp.jsonl", "ref.jsonl"],
+        'hyp.jsonl:2: "hypothesis" holds half a surrogate pair; repair the \\u escapes',
+    ),
+    "half a character in an id": (
+        {"hyp.jsonl": '{"id": "\\ud800", "hypothesis": "x"}\n'},
+        ["hyp.jsonl", "ref.jsonl"],
+        'hyp.jsonl:1: "id" holds half a surrogate pair; repair the \\u escapes',
+    ),
+    "a list on each line": (
+        {"hyp.jsonl": "".join(f"[{json.dumps({'id': id, 'hypothesis': 'x'})}]\n" for id in "abc")},
+        ["hyp.jsonl", "ref.jsonl"],
+        f"hyp.jsonl:1: the line holds a list, not an object; {LISTS_CURE}",
+    ),
+    "a list of records": (
+        {"hyp.json": json.dumps([{"id": "a", "hypothesis": "x"}])},
+        ["hyp.json", "ref.jsonl"],
+        f'hyp.json:1: "image_id" is missing; {LISTS_CURE}',
+    ),
+    "a list of texts": (
+        {"hyp.json": '["a cat", "two dogs", "a mat"]'},
+        ["hyp.json", "ref.jsonl"],
+        f"hyp.json:1: place 1 of the list holds no object; {LISTS_CURE}",
+    ),
+    "an empty list": ({"hyp.json": "[]\n"}, ["hyp.json", "ref.jsonl"], f"hyp.json: the list is empty; {LISTS_CURE}"),
+    "results without caption": (
+        {"hyp.json": '[\n{"image_id": 1, "caption": "x"},\n{"image_id": 2}\n]'},
+        ["hyp.json", "ref.jsonl"],
+        f'hyp.json:2: "caption" is missing; {LISTS_CURE}',
+    ),
+    "results with an id twice": (
+        {"hyp.json": '[{"image_id": 1, "caption": "x"}, {"image_id": "1", "caption": "y"}]'},
+        ["hyp.json", "ref.jsonl"],
+        'hyp.json:2: the id "1" is there twice, first at place 1; give one hypothesis for each example',
+    ),
+    "results with an id that is no text": (
+        {"hyp.json": '[{"image_id": 1.5, "caption": "x"}]'},
+        ["hyp.json", "ref.jsonl"],
+        'hyp.json:1: "image_id" is no text; give a text or a whole number',
+    ),
+    "results with a caption that is no text": (
+        {"hyp.json": '[{"image_id": 1, "caption": ["x"]}]'},
+        ["hyp.json", "ref.jsonl"],
+        'hyp.json:1: "caption" is no text; give one text',
+    ),
+    "results that were cut off": (
+        {"hyp.json": '[{"image_id": 1, "caption": "x"},\n{"image_'},
+        ["hyp.json", "ref.jsonl"],
+        "hyp.json:2: broken JSON: ",
+    ),
+    "results that are not UTF-8": (
+        {"hyp.json": b'[{"image_id": 1, "caption": "\xff"}]'},
+        ["hyp.json", "ref.jsonl"],
+        "hyp.json: not UTF-8 at byte 30; save the file as UTF-8",
+    ),
+    "results that are nested": (
+        {"hyp.json": '[{"' + "x" * 70000 + '": ' + "[" * 100000},
+        ["hyp.json", "ref.jsonl"],
+        "hyp.json: the JSON cannot be read; ",
+    ),
+    "a line of no length": (
+        {},
+        ["hyp.txt", "ref.jsonl", "--max-line-bytes", "0"],
+        "max-line-bytes is 0; give a number from 1 to ",
     ),
     "an id twice": (
         {"hyp.jsonl": records(a="x", b="y") + records(a="z")},

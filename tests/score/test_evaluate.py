@@ -7,6 +7,7 @@ import pytest
 import polyref
 from polyref.errors import InputError, SettingsError
 from polyref.score import BleuSettings, CaptionSettings, cider, corpus_bleu, evaluate, rouge_l
+from polyref.score.empty import is_empty
 
 HYPOTHESES = ["A cat sits on the mat.", "Two dogs run along the beach."]
 REFERENCES = [["a cat is sitting on the mat", "The cat sits on a mat."], ["Two dogs run on the beach."]]
@@ -50,6 +51,15 @@ def test_an_empty_hypothesis_is_refused_unless_it_is_allowed():
     with pytest.raises(InputError, match="hypothesis 1 is empty; give a text, or allow_empty=True"):
         evaluate(["a cat", " "], REFERENCES)
     assert evaluate(["a cat", " "], REFERENCES, allow_empty=True)["rouge-l"].scores[1] == 0
+
+
+@pytest.mark.parametrize("text", ["", " \t\n", "\u00a0\u3000", "\u200b", "\ufeff \u2060\u00ad", "\x00"])
+def test_a_text_of_which_nothing_can_be_seen_is_empty(text):
+    assert is_empty(text)
+    assert not is_empty(text + "." + text)
+    with pytest.raises(InputError, match="hypothesis 1 is empty"):
+        evaluate(["a cat", text], REFERENCES)
+    assert evaluate(["a cat", text], REFERENCES, allow_empty=True)["bleu"].hypothesis_length == 2
 
 
 def test_evaluate_is_at_the_front():

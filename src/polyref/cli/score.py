@@ -25,7 +25,7 @@ def score(
         str,
         typer.Argument(
             metavar="HYPOTHESES",
-            help='One a line: {"id": ..., "hypothesis": ...}, or plain text; - reads standard input.',
+            help='{"id": ..., "hypothesis": ...} or plain text, one a line; or COCO results. - reads standard input.',
         ),
     ],
     references: Annotated[

@@ -13,6 +13,7 @@ from typing import Any
 from polyref.errors import InputError
 from polyref.score.cider import Cider, cider
 from polyref.score.corpus_bleu import CorpusBleu, corpus_bleu
+from polyref.score.empty import is_empty
 from polyref.score.rouge import RougeL, rouge_l
 from polyref.score.settings import METRICS, BleuSettings, CaptionSettings, Metric, Tokenizer, metrics_of
 
@@ -33,7 +34,9 @@ def evaluate(
     `tokenizer` None: each metric's own, 13a for BLEU and ptb for CIDEr and ROUGE-L. An empty hypothesis is refused,
     because it mostly is a fault of whatever wrote it, unless `allow_empty` has it scored as no words.
     """
-    if not allow_empty:
+    if allow_empty:
+        hypotheses = ["" if isinstance(text, str) and is_empty(text) else text for text in hypotheses]
+    else:
         _check_not_empty(hypotheses)
     given: dict[str, Any] = {"fold_case": fold_case} | ({"tokenizer": tokenizer} if tokenizer is not None else {})
     found: dict[Metric, Scored] = {}
@@ -49,5 +52,5 @@ def evaluate(
 
 def _check_not_empty(hypotheses: Sequence[str]) -> None:
     for position, text in enumerate(hypotheses):
-        if isinstance(text, str) and (not text or text.isspace()):
+        if isinstance(text, str) and is_empty(text):
             raise InputError(f"hypothesis {position} is empty", "give a text, or allow_empty=True to score it as none")

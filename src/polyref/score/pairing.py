@@ -16,7 +16,7 @@ from pathlib import Path
 
 from polyref.data import MAX_LINE_BYTES, Fields, Format, Losses, read
 from polyref.data.formats import format_of_content, format_of_name
-from polyref.data.lines import text_lines
+from polyref.data.lines import check_limit, text_lines
 from polyref.data.opening import BYTE_ORDER_MARK, PARQUET_MAGIC, display_name, open_input
 from polyref.data.parallel import parallel_paths
 from polyref.errors import InputError, SettingsError
@@ -51,6 +51,7 @@ def read_references(
 ) -> References:
     """The references of a data set, or of plain text: line k of each file is a reference of example k, or blank."""
     fields = fields or Fields()
+    check_limit(max_line_bytes)
     if len(paths) > 1 and format is not None:
         raise SettingsError("several files of references are plain text; leave --from out, or give one data set")
     if len(paths) == 1 and (format is not None or not _is_plain_text(paths[0], fields)):
