@@ -27,12 +27,12 @@ from itertools import chain, count
 import numpy as np
 import numpy.typing as npt
 
+from polyref.score.ngrams import MAX_ORDER
 from polyref.score.orientation import check_texts
 from polyref.score.settings import CaptionSettings
 from polyref.score.signature import signature
 from polyref.score.tokens import tokenizer
 
-MAX_ORDER = 4
 SIGMA = 6.0  # the width of the Gaussian, in words
 SCALE = 10.0
 

@@ -20,6 +20,7 @@ import numpy.typing as npt
 from polyref.score.ngrams import MAX_ORDER
 from polyref.score.orientation import check_texts
 from polyref.score.settings import BleuSettings
+from polyref.score.signature import references_per_example
 from polyref.score.tokens import tokenizer
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def corpus_bleu(
     scored = _scored(totals, settings)
     return CorpusBleu(
         score=float(scored.score),
-        signature=_signature({len(texts) for texts in references}, settings),
+        signature=_signature(references_per_example(references), settings),
         orders=tuple([float(_scored(totals, settings, order).score) for order in range(1, MAX_ORDER + 1)]),
         precisions=tuple([float(precision) for precision in scored.precisions]),
         brevity_penalty=float(scored.bp),
@@ -106,9 +107,9 @@ def _metric(settings: BleuSettings, *, smoothing: str, effective_order: bool) ->
     )
 
 
-def _signature(references_per_example: set[int], settings: BleuSettings) -> str:
+def _signature(references: int | None, settings: BleuSettings) -> str:
     metric = _metric(settings, smoothing=settings.smoothing, effective_order=False)
-    metric.num_refs = references_per_example.pop() if len(references_per_example) == 1 else -1
+    metric.num_refs = -1 if references is None else references
     signature = metric.get_signature()
     if settings.tokenizer == "ptb":
         signature.update("case", "lc")

@@ -2,7 +2,7 @@
 
 In:   the references and the settings of a score.
 Out:  one line, such as `nrefs:5|case:lc|tok:ptb|version:polyref-0.1.0`.
-Not:  BLEU's, which is sacreBLEU's own (corpus_bleu.py).
+Not:  BLEU's line, which is sacreBLEU's own (corpus_bleu.py).
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ def signature(
     """How many references, case and tokens, what the metric itself can vary, and our version."""
     from polyref import __version__
 
+    each = references_per_example(references)
     found = {
-        "nrefs": references_per_example(references),
+        "nrefs": "var" if each is None else str(each),
         "case": "lc" if settings.fold_case or settings.tokenizer == "ptb" else "mixed",
         "tok": settings.tokenizer,
         **(parts or {}),
@@ -28,7 +29,7 @@ def signature(
     return "|".join(f"{name}:{value}" for name, value in found.items())
 
 
-def references_per_example(references: Sequence[Sequence[str]]) -> str:
-    """Their number, or `var` where it varies."""
+def references_per_example(references: Sequence[Sequence[str]]) -> int | None:
+    """Their number; None where it varies."""
     counts = {len(texts) for texts in references}
-    return str(counts.pop()) if len(counts) == 1 else "var"
+    return counts.pop() if len(counts) == 1 else None
