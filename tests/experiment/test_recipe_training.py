@@ -191,7 +191,7 @@ def test_other_data_in_the_same_folder_is_refused(tmp_path: Path, data, trained:
     [
         ("data", "train", "gone.jsonl", "gone.jsonl: there is no such file"),
         ("data", "dev", "gone.jsonl", "gone.jsonl"),
-        ("data", "features", "gone.npz", "gone.npz: cannot be opened"),
+        ("data", "features", "gone.npz", "data.features: gone.npz: there is no such file"),
         ("model", "feature_size", 7, "6 features an image, but the model reads 7"),
     ],
 )

@@ -21,7 +21,9 @@ from polyref.data import Input, open_output, read
 from polyref.data.corpus import Corpus
 from polyref.data.indexing import open_index
 from polyref.errors import InputError, SettingsError
+from polyref.experiment.cures import in_recipe_words
 from polyref.experiment.expanding import expanded
+from polyref.experiment.files import check_files
 from polyref.experiment.log import Log, open_log
 from polyref.experiment.pairs import Collation, PairBatches
 from polyref.experiment.place import make_folder, taken
@@ -56,6 +58,7 @@ class Trained:
     history: list[float]
 
 
+@in_recipe_words()
 def train_recipe(
     recipe: Recipe,
     *,
@@ -67,6 +70,7 @@ def train_recipe(
 
     `say` is given lines for a person, `on_step` every step of the loop.
     """
+    check_files(recipe)
     run = recipe.stages[0].run
     with _threads(run.threads), join(run.device) as processes:
         folder = make_folder(recipe.output)
