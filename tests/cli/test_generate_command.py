@@ -260,7 +260,7 @@ def test_the_features_and_their_ids_are_not_written_over(run, captioner, tmp_pat
     (tmp_path / "ids.txt").write_text("1\n")
     (tmp_path / "in.jsonl").write_text('{"source": "1"}')
     options = ["--features", tmp_path / "features.npy", "--feature-ids", tmp_path / "ids.txt"]
-    for name, what in (("features.npy", "the features"), ("ids.txt", "the ids of the features")):
+    for name, what in (("features.npy", "the file of features"), ("ids.txt", "the file of ids")):
         before = (tmp_path / name).read_bytes()
         done = run("generate", captioner, tmp_path / "in.jsonl", *options, "-o", tmp_path / name)
         assert done.code == 2

@@ -110,7 +110,7 @@ def _check_output(output: str, input: str, model: str, features: str | None, fea
     check_not_input(output, WriteSettings("jsonl"), Input.of(input))
     kept = [path for pattern in _KEPT for path in Path(model).glob(pattern)]
     read = {f"{path.name} of the model": path for path in kept}
-    check_output_is_none_of(output, {**read, "the features": features, "the ids of the features": feature_ids})
+    check_output_is_none_of(output, {**read, "the file of features": features, "the file of ids": feature_ids})
 
 
 def _is_text(output: str, best: int | None) -> bool:
