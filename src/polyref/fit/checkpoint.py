@@ -253,7 +253,7 @@ def _memory(optimiser: torch.optim.Optimizer) -> dict[str, torch.Tensor]:
         return {}
     found = {}
     for number, weight in enumerate(weight for group in optimiser.param_groups for weight in group["params"]):
-        found[f"{number}.step"] = torch.empty((), device="meta")
+        found[f"{number}.step"] = torch.empty((), dtype=torch.float32, device="meta")
         for name in ("exp_avg", "exp_avg_sq"):
             found[f"{number}.{name}"] = torch.empty_like(weight, device="meta")
     return found
