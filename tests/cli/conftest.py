@@ -43,9 +43,10 @@ def run(monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[byt
         out, err = capsysbinary.readouterr()
         return Finished(stopped.value.code or 0, out, err.decode())
 
-    before = signal.getsignal(signal.SIGTERM)
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
     yield run_it
-    signal.signal(signal.SIGTERM, before)
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
 def command(*arguments: object) -> list[str]:
@@ -73,14 +74,8 @@ def start() -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
     def start_it(*arguments: object, **pipes: Any) -> subprocess.Popen[bytes]:
         pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE) | pipes
         # Ctrl-C is ignored by what a shell starts in the background, and by its children: here it must count.
-        started.append(
-            subprocess.Popen(
-                command(*arguments),
-                start_new_session=True,
-                preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-                **pipes,
-            )
-        )
+        choices = {"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_DFL), "start_new_session": True}
+        started.append(subprocess.Popen(command(*arguments), **{**choices, **pipes}))
         return started[-1]
 
     yield start_it

@@ -1,20 +1,17 @@
 """Put the verbs together, and turn errors into one line and an exit code.
 
-In:   the command line. Out: exit code 0; 2 for what a person can mend; 130 and 143 when stopped by a signal.
-Not:  what the verbs do (their own files).
+In:   the command line. Out: exit code 0; 2 for what a person can mend; 129, 130 and 143 when stopped by a signal.
+Not:  what the verbs do (their own files), what they do not foresee (ending.py).
 """
 
 from __future__ import annotations
 
 import io
 import os
-import signal
 import sys
-from collections.abc import Callable
-from functools import wraps
+from contextlib import suppress
 from pathlib import Path
-from types import FrameType
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import typer
 
@@ -23,6 +20,14 @@ from polyref.cli.convert import convert
 from polyref.cli.demo import demo
 from polyref.cli.encoder import VERBS as ENCODER_VERBS
 from polyref.cli.encoder import app as encoder_app
+from polyref.cli.ending import (
+    Stopped,
+    ending,
+    flush_or_drop,
+    heed_signals,
+    leave_at_once_when_stopped,
+    name_standard_output,
+)
 from polyref.cli.expand import expand
 from polyref.cli.features import features
 from polyref.cli.generate import generate
@@ -35,7 +40,7 @@ from polyref.cli.stream import stream
 from polyref.cli.subwords import VERBS as SUBWORDS_VERBS
 from polyref.cli.subwords import app as subwords_app
 from polyref.cli.train import train
-from polyref.errors import OutputError, PolyrefError
+from polyref.errors import PolyrefError
 
 app = typer.Typer(
     help="Train text generators on all of an example's references, and on pseudo-references read off their lattice.",
@@ -47,30 +52,13 @@ app = typer.Typer(
 )
 
 
-def _quiet(verb: Callable[..., None]) -> Callable[..., None]:
-    """A reader of our output that goes away, as `| head` does, ends the run without a fault."""
-
-    @wraps(verb)
-    def run(*arguments: Any, **options: Any) -> None:
-        try:
-            verb(*arguments, **options)
-            sys.stdout.flush()
-        except OSError as error:
-            # Whatever is left to be written at the end has nowhere to go.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            if not isinstance(error, BrokenPipeError):
-                raise OutputError(f"standard output: cannot be written ({error.strerror or error})") from None
-
-    return run
-
-
 for verb in (expand, stream, lattice, matrix, convert, stats, score, train, generate, features, demo):
-    app.command()(_quiet(verb))
+    app.command()(ending(verb, verb.__name__))
 for name, verb in ENCODER_VERBS.items():
-    encoder_app.command(name)(_quiet(verb))
+    encoder_app.command(name)(ending(verb, f"encoder {name}"))
 app.add_typer(encoder_app, name="encoder")
 for name, verb in SUBWORDS_VERBS.items():
-    subwords_app.command(name)(_quiet(verb))
+    subwords_app.command(name)(ending(verb, f"subwords {name}"))
 app.add_typer(subwords_app, name="subwords")
 
 
@@ -87,11 +75,6 @@ def _options(
     pass
 
 
-def _stop(number: int, frame: FrameType | None) -> NoReturn:
-    # Unwinds the stack, so that temporary files go and workers end.
-    raise SystemExit(128 + number)
-
-
 def main() -> None:
     """The command `polyref`."""
     for name in ("stdin", "stdout", "stderr"):
@@ -99,8 +82,8 @@ def main() -> None:
             setattr(sys, name, Path(os.devnull).open("r" if name == "stdin" else "w"))  # noqa: SIM115
     # Threads that wait for each other must not spin: on a busy machine that made a small model ten times as slow.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, _stop)
+    heed_signals()
+    name_standard_output()
     for channel in (sys.stdout, sys.stderr):
         if isinstance(channel, io.TextIOWrapper):
             channel.reconfigure(encoding="utf-8", errors="backslashreplace")
@@ -108,13 +91,15 @@ def main() -> None:
         app(standalone_mode=True)
     except PolyrefError as error:
         _fail(str(error), 2)
-    except KeyboardInterrupt:
-        _fail("stopped", 130)
-    except MemoryError:
-        _fail("out of memory; use fewer --workers or a smaller --node-budget", 2)
+    except Stopped as stopped:
+        leave_at_once_when_stopped()
+        _fail(stopped.says, 128 + stopped.number)
 
 
 def _fail(message: str, code: int) -> NoReturn:
-    # A message may quote what stands in a file: one line, whatever that holds.
-    sys.stderr.write(f"polyref: {printable(message)}\n")
+    with suppress(OSError):  # then there is nobody to say it to
+        # A message may quote what stands in a file: one line, whatever that holds.
+        sys.stderr.write(f"polyref: {printable(message)}\n")
+    for channel in (sys.stdout, sys.stderr):
+        flush_or_drop(channel)
     raise SystemExit(code) from None
