@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from dataclasses import replace
@@ -219,3 +220,14 @@ def test_a_run_that_has_yet_to_validate_is_not_finished(tmp_path: Path):
     assert not is_finished(tmp_path, settings)
     train(tmp_path, settings)
     assert is_finished(tmp_path, settings)
+
+
+def test_others_may_read_a_checkpoint_if_they_may_read_new_files(tmp_path):
+    before = os.umask(0o027)
+    try:
+        train(tmp_path)
+    finally:
+        os.umask(before)
+    modes = {path.name: path.stat().st_mode & 0o777 for path in tmp_path.rglob("*") if path.is_file()}
+    assert "best.safetensors" in modes
+    assert set(modes.values()) == {0o640}

@@ -77,7 +77,7 @@ MEANINGS: dict[str, str] = {
     "fit.clip": "The largest norm of all gradients together.",
     "fit.decay": "When and how the learning rate is lowered; a table.",
     "fit.decay.factor": "The rate's factor after a validation without gain; 1 leaves it as it is.",
-    "fit.decay.gain": "What counts as a gain: a share of the best validation.",
+    "fit.decay.gain": "What counts as a gain: above 0, and at least this share of the best validation.",
     "fit.decay.stop_after": "So many validations without gain, in all, end the run.",
     "fit.save_every": "Updates between two checkpoints; there is one after each epoch, too.",
     "fit.average": "Keep an exponential average of the weights, such as 0.999, and validate and keep that.",

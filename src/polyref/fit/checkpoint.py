@@ -79,10 +79,10 @@ def save_checkpoint(folder: Path, state: State, counters: Counters, run: str) ->
     with _writing(checkpoints, new):
         shutil.rmtree(new, ignore_errors=True)
         new.mkdir(parents=True)
-        save_file(_weights(state.model), new / _MODEL)
-        save_file(_optimiser_tensors(state.optimiser), new / _OPTIMISER)
+        _save(_weights(state.model), new / _MODEL)
+        _save(_optimiser_tensors(state.optimiser), new / _OPTIMISER)
         if state.average.weights:
-            save_file(state.average.weights, new / _AVERAGE)
+            _save(state.average.weights, new / _AVERAGE)
         (new / _COUNTERS).write_text(json.dumps({"run": run, **asdict(counters)}, indent=1) + "\n", encoding="utf-8")
         for file in new.iterdir():
             _flush(file)
@@ -132,7 +132,7 @@ def save_best(folder: Path, model: torch.nn.Module) -> None:
     """Keep the weights as the best so far."""
     new = folder / f"{BEST}.partial"
     with _writing(folder / BEST, new):
-        save_file(_weights(model), new)
+        _save(_weights(model), new)
         _flush(new)
         new.replace(folder / BEST)
 
@@ -241,6 +241,14 @@ def _tensors_of(file: Path, wanted: Mapping[str, torch.Tensor] | None = None) ->
 
 def _form(tensor: torch.Tensor) -> str:
     return f"{str(tensor.dtype).removeprefix('torch.')} {list(tensor.shape)}"
+
+
+def _save(tensors: dict[str, torch.Tensor], path: Path) -> None:
+    """Write tensors, for whoever may read other new files: safetensors itself would keep them to their owner."""
+    path.touch()
+    mode = path.stat().st_mode
+    save_file(tensors, path)
+    path.chmod(mode)
 
 
 def _weights(model: torch.nn.Module) -> dict[str, torch.Tensor]:
