@@ -28,8 +28,9 @@ check: .venv/dev
 	$(BIN)/ruff format --check src tests benchmarks
 	$(BIN)/mypy
 
+# Two processes, each with a thread of its own: more of either would only wait for each other.
 test: check
-	$(BIN)/python -m pytest
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile
 
 # Writes docs/benchmarks.md. POLYREF_DATA names a folder with real data sets; without it, generated ones are used.
 bench: .venv/dev
