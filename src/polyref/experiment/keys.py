@@ -84,7 +84,7 @@ MEANINGS: dict[str, str] = {
     "fit.validate_every": "Updates between two validations; without it, after each epoch.",
     "fit.recent": "How many validations the mean is taken over that patience looks at.",
     "fit.patience": "End the run when that mean has not been at its best for so many validations.",
-    "fit.precision": "float32, or bfloat16 on GPUs that are made for it: for attention and output words, not for recurrences.",
+    "fit.precision": "float32, or bfloat16 on GPUs that are made for it: attention and output words, not recurrences.",
     "validation.metrics": "Any of bleu, cider, rouge-l and perplexity.",
     "validation.goal": "The one of them that decides which weights are best.",
     "validation.tokenizer": "The tokens of all scores; without it 13a for BLEU, ptb for the others.",
