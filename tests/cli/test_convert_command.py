@@ -3,6 +3,7 @@
 import json
 import signal
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -165,8 +166,11 @@ def test_expand_says_what_its_output_cannot_hold(run, captions_file, tmp_path: P
 
 def has_open_file(process, folder: Path) -> bool:
     """Whether a process writes to a file in a folder, be it one without a name."""
-    links = Path(f"/proc/{process.pid}/fd").iterdir()
-    return any(str(link.readlink()).startswith(f"{folder}/") for link in links if link.is_symlink())
+    for link in Path(f"/proc/{process.pid}/fd").iterdir():
+        with suppress(FileNotFoundError):  # it was closed meanwhile
+            if str(link.readlink()).startswith(f"{folder}/"):
+                return True
+    return False
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="looks at the open files of a process")

@@ -128,7 +128,7 @@ def test_a_worker_that_dies_is_told_and_takes_the_others_along():
 def is_alive(process: int) -> bool:
     try:
         state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):
         return False
     return state != "Z"  # a zombie has ended and waits to be counted
 
