@@ -40,16 +40,6 @@ def weights(folder: Path) -> bytes:
 
 
 @pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    return made_up.translation(tmp_path_factory.mktemp("data"))
-
-
-@pytest.fixture(scope="module")
-def photos(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    return made_up.images(tmp_path_factory.mktemp("photos"))
-
-
-@pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory, data: dict[str, str]) -> Path:
     folder = tmp_path_factory.mktemp("trained") / "model"
     polyref.train(made_up.recipe(folder, data, fit={"average": 0.9}))

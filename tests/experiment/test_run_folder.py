@@ -43,16 +43,6 @@ def content(folder: Path) -> dict[str, bytes]:
 
 
 @pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    return made_up.translation(tmp_path_factory.mktemp("data"))
-
-
-@pytest.fixture(scope="module")
-def photos(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    return made_up.images(tmp_path_factory.mktemp("photos"))
-
-
-@pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory, data, photos) -> dict[str, Path]:
     folders = {kind: tmp_path_factory.mktemp(kind) / "run" for kind in ("translator", "captioner")}
     polyref.train(made_up.recipe(folders["translator"], data, fit={"epochs": 1}))
