@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 import made_up
@@ -63,8 +64,8 @@ def test_uniform_goes_through_the_examples_as_they_come():
 def test_every_value_of_the_grid_has_its_place_in_the_recipe(name):
     path = PAPER / f"{name}.toml"
     for key, values in read_recipe(path).grid.items():
-        for value in values:
-            read_recipe(path, settings=[f"{key}={value}"])
+        found = [read_recipe(path, settings=[f"{key}={value}"]).stages for value in values]
+        assert all(one != other for one, other in pairwise(found))
 
 
 def test_no_recipe_stops_before_its_epochs_are_over():

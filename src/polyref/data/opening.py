@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import stat
 import sys
 import zlib
 from collections.abc import Iterator
@@ -82,6 +83,16 @@ class Opened:
 
 def display_name(path: str) -> str:
     return "<stdin>" if path == "-" else path
+
+
+def is_folder(path: Path, *, gone: str, cure: str = "check the path") -> bool:
+    """Whether a folder stands at a path; `gone` is said where nothing does, with its `cure`."""
+    try:
+        return stat.S_ISDIR(path.stat().st_mode)
+    except (FileNotFoundError, NotADirectoryError):
+        raise InputError(gone, cure, file=str(path)) from None
+    except OSError as error:
+        raise InputError(f"cannot be opened ({error.strerror})", "check the path", file=str(path)) from None
 
 
 @contextmanager

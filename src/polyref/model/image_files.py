@@ -8,7 +8,6 @@ Not:  the model (onnx_model.py).
 from __future__ import annotations
 
 import re
-import stat
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from polyref.data.extras import load
+from polyref.data.opening import is_folder
 from polyref.errors import InputError, SettingsError
 
 Ids = Literal["name", "number"]
@@ -61,13 +61,7 @@ def _same_id(first: ImageFile, second: ImageFile) -> InputError:
 
 
 def _images_of(path: Path) -> list[Path]:
-    try:
-        is_folder = stat.S_ISDIR(path.stat().st_mode)
-    except (FileNotFoundError, NotADirectoryError):
-        raise InputError("there is no such file or folder", "check the path", file=str(path)) from None
-    except OSError as error:
-        raise InputError(f"cannot be opened ({error.strerror})", "check the path", file=str(path)) from None
-    if not is_folder:
+    if not is_folder(path, gone="there is no such file or folder"):
         return [path]
     found = sorted(inside for inside in path.rglob("*") if inside.suffix.lower() in SUFFIXES and inside.is_file())
     if not found:

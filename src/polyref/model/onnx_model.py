@@ -7,7 +7,6 @@ Not:  reading images (image_files.py), writing features (images.py).
 
 from __future__ import annotations
 
-import stat
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import Any, Literal
 import numpy as np
 
 from polyref.data.extras import load
+from polyref.data.opening import is_folder
 from polyref.errors import InputError, SettingsError
 from polyref.model.image_files import Pixels
 
@@ -100,13 +100,7 @@ def _session(path: Path) -> Any:
 
 
 def _check_file(path: Path) -> None:
-    try:
-        is_folder = stat.S_ISDIR(path.stat().st_mode)
-    except (FileNotFoundError, NotADirectoryError):
-        raise InputError("there is no such file", "give a model in the ONNX format", file=str(path)) from None
-    except OSError as error:
-        raise InputError(f"cannot be opened ({error.strerror})", "check the path", file=str(path)) from None
-    if is_folder:
+    if is_folder(path, gone="there is no such file", cure="give a model in the ONNX format"):
         raise InputError("this is a folder", "name a file in it", file=str(path))
 
 
