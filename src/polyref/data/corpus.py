@@ -32,6 +32,7 @@ from polyref.data.parts import has_breaks
 from polyref.data.render import render
 from polyref.errors import InputError
 from polyref.example import Example, PseudoReference, Reference
+from polyref.files import whole_files
 
 Array = npt.NDArray[Any]
 _LARGE = 1 << 28
@@ -305,9 +306,8 @@ def save_corpus(
 
 def write_about(folder: Path, about: dict[str, Any]) -> None:
     """Say what the corpus in a folder is about."""
-    new = folder / f"{ABOUT}.{os.getpid()}"
-    new.write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
-    new.replace(folder / ABOUT)
+    with whole_files([folder / ABOUT]) as [stream]:  # several ranks of a run may write it at once
+        stream.write((json.dumps(about, indent=1) + "\n").encode())
 
 
 def about_corpus(folder: Path) -> dict[str, Any] | None:

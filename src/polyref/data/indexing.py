@@ -25,6 +25,7 @@ from polyref.data.corpus import Corpus, about_corpus, open_corpus, save_corpus, 
 from polyref.data.jsonl import Fields
 from polyref.data.reading import Input, read
 from polyref.errors import InputError, OutputError
+from polyref.files import reading, words_of
 
 _HOST = platform.node()[:40]
 
@@ -145,12 +146,9 @@ def _check_unchanged(about: dict[str, Any], files: list[Path], input: Input) -> 
 
 def _stamp(path: Path) -> dict[str, Any]:
     """What a file is known by: its size and date, and what it holds."""
-    try:
+    with reading(path, "cannot be read", "check the file"), path.open("rb") as file:
         size, changed = _stat(path)
-        with path.open("rb") as file:
-            content = hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
-    except OSError as error:
-        raise InputError(f"cannot be read ({error.strerror or error})", "check the file", file=str(path)) from None
+        content = hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
     return {"file": path.name, "size": size, "changed": changed, "hash": content}
 
 
@@ -217,4 +215,4 @@ def _writing(place: Path, cure: str = "name another folder with --index") -> Ite
     try:
         yield
     except OSError as error:
-        raise OutputError(f"{place}: the index cannot be written ({error.strerror or error}); {cure}") from None
+        raise OutputError(f"{place}: the index cannot be written ({words_of(error)}); {cure}") from None

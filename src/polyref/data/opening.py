@@ -20,6 +20,7 @@ from typing import Any, BinaryIO, cast
 
 from polyref.data.extras import zstandard
 from polyref.errors import InputError
+from polyref.files import words_of
 
 HEAD_BYTES = 1 << 16  # what is looked at to tell a format
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -92,7 +93,7 @@ def is_folder(path: Path, *, gone: str, cure: str = "check the path") -> bool:
     except (FileNotFoundError, NotADirectoryError):
         raise InputError(gone, cure, file=str(path)) from None
     except OSError as error:
-        raise InputError(f"cannot be opened ({error.strerror})", "check the path", file=str(path)) from None
+        raise InputError(f"cannot be opened ({words_of(error)})", "check the path", file=str(path)) from None
 
 
 @contextmanager
@@ -131,7 +132,7 @@ def _open(path: str, name: str) -> BinaryIO:
     except IsADirectoryError:
         raise InputError("this is a folder", "name a file in it", file=name) from None
     except (OSError, ValueError) as error:
-        raise InputError(f"cannot be opened ({getattr(error, 'strerror', None) or error})", file=name) from None
+        raise InputError(f"cannot be opened ({words_of(error)})", file=name) from None
 
 
 def _decompressed(magic: bytes, raw: BinaryIO, path: str, name: str) -> BinaryIO | None:
@@ -235,4 +236,4 @@ def _fault(error: Exception, name: str) -> InputError:
         return InputError(f"the gzip data is broken ({error})", "copy or make the file again", file=name)
     if isinstance(error, _ZstdBrokenError):
         return InputError(f"the zstd data is broken ({error})", "copy or make the file again", file=name)
-    return InputError(f"cannot be read ({getattr(error, 'strerror', None) or error})", "check the file", file=name)
+    return InputError(f"cannot be read ({words_of(error)})", "check the file", file=name)

@@ -1,15 +1,14 @@
-"""Write files whole or not at all.
+"""Open what a command writes to.
 
 In:   paths ("-" is standard output); a name that ends in .gz or .zst is compressed.
 Out:  streams of bytes; the files take their names only when everything has been written.
-Not:  what is written.
+Not:  what is written; how a file is replaced (files.py).
 """
 
 from __future__ import annotations
 
 import errno
 import os
-import secrets
 import stat
 import sys
 import tempfile
@@ -20,6 +19,7 @@ from typing import BinaryIO, cast
 
 from polyref.data.compression import compressed
 from polyref.errors import OutputError
+from polyref.files import whole_files, words_of
 
 _WRITING_FAILED = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS, errno.EACCES, errno.ENOENT}
 
@@ -89,35 +89,8 @@ def open_outputs(paths: Sequence[str]) -> Iterator[list[BinaryIO]]:
 
 @contextmanager
 def _staged(paths: Sequence[str]) -> Iterator[list[BinaryIO]]:
-    targets = [Path(os.path.realpath(path)) for path in paths]
-    temporaries: list[Path] = []
-    try:
-        with ExitStack() as stack:
-            streams = []
-            for path, target in zip(paths, targets, strict=True):
-                stream = stack.enter_context(_temporary_beside(target, temporaries))
-                streams.append(stack.enter_context(compressed(stream, path)))
-            yield streams
-        for temporary, target in zip(temporaries, targets, strict=True):
-            temporary.chmod(_mode_of(target))
-        for temporary, target in zip(temporaries, targets, strict=True):
-            temporary.replace(target)
-    except BaseException:
-        for temporary in temporaries:
-            temporary.unlink(missing_ok=True)
-        raise
-
-
-@contextmanager
-def _temporary_beside(target: Path, temporaries: list[Path]) -> Iterator[BinaryIO]:
-    # Its name is noted before there is such a file: a signal between the two must not leave one behind.
-    temporary = target.parent / f".{target.name}.{secrets.token_hex(8)}.part"
-    temporaries.append(temporary)
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    with os.fdopen(descriptor, "wb") as stream:
-        yield cast(BinaryIO, stream)
-        stream.flush()
-        os.fsync(stream.fileno())
+    with whole_files(paths) as streams, ExitStack() as stack:
+        yield [stack.enter_context(compressed(stream, path)) for stream, path in zip(streams, paths, strict=True)]
 
 
 @contextmanager
@@ -145,12 +118,4 @@ def _writing(path: str) -> Iterator[Callable[[], None]]:
         # Once it is open, other things may fail than writing to it.
         if begun and error.errno not in _WRITING_FAILED:
             raise
-        raise OutputError(f"{path}: cannot be written ({error.strerror or error}); choose another place") from None
-
-
-def _mode_of(target: Path) -> int:
-    if target.exists():
-        return stat.S_IMODE(target.stat().st_mode)
-    mask = os.umask(0)
-    os.umask(mask)
-    return 0o666 & ~mask
+        raise OutputError(f"{path}: cannot be written ({words_of(error)}); choose another place") from None
