@@ -21,9 +21,9 @@ from benchmarks.alignment.pairs import Links, Pair, load_pairs
 from benchmarks.alignment.scores import Counts, count, interval, scores
 from benchmarks.table import Table
 from polyref.align import AlignSettings
+from polyref.draw.matrix import compare
 from polyref.encode import Encoder, Encoding, open_encoder
 from polyref.lattice import PlainEngine, merge
-from polyref.lattice.comparison import compare
 from polyref.text import TextSettings, Tokens, tokenize
 
 PENALTIES = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8)

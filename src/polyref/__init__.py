@@ -2,6 +2,7 @@
 
 from polyref.align import AdaptivePenalty, AlignSettings
 from polyref.data import Fields, Losses, WriteReport, WriteSettings, read, render, sample, write
+from polyref.draw import draw_lattice, lattice_in_notebook, lattice_steps, save_lattice
 from polyref.encode import Encoder, Encoding, WordVectors, open_encoder
 from polyref.errors import InputError, MissingExtraError, OutputError, PolyrefError, SettingsError
 from polyref.example import Example, LatticeSummary, PseudoReference, Reference
@@ -14,6 +15,10 @@ from polyref.model.loading import load_model
 from polyref.score import evaluate, sentence_bleu
 from polyref.stats import statistics
 from polyref.text import TextSettings
+
+# Drawing stands below the lattice in the rooms' order, so a lattice gets these methods here.
+Lattice.draw, Lattice.save, Lattice.steps = draw_lattice, save_lattice, lattice_steps
+Lattice._repr_svg_ = lattice_in_notebook
 
 __version__ = "0.1.0"
 

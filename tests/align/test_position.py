@@ -10,7 +10,7 @@ import pytest
 
 from polyref import AlignSettings, Lattice, WordVectors
 from polyref.align.position import distances, places
-from polyref.lattice.comparison import compare
+from polyref.draw.matrix import compare
 
 
 def test_the_first_word_stands_at_0_and_the_last_one_at_the_weight() -> None:

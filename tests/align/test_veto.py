@@ -13,7 +13,7 @@ from samples import Families
 from polyref import AlignSettings, Lattice, TextSettings
 from polyref.align import UNIT, VETO_KINDS, exclusions, is_vetoed, veto
 from polyref.align.veto import contrasts, parse_groups, plural, same_mark
-from polyref.lattice.comparison import compare
+from polyref.draw.matrix import compare
 from polyref.text import tokenize
 
 CONTRASTS = parse_groups((Path(veto.__file__).parent / "contrasts.txt").read_text("utf-8"))

@@ -10,11 +10,11 @@ from samples import CAT, captions
 
 import polyref
 from polyref import AlignSettings, Lattice, SettingsError, open_encoder
+from polyref.draw.matrix import compare
 from polyref.encode import DEFAULT, ContextEncoder, default_encoder
 from polyref.encode.builtin import builtin_folder
 from polyref.encode.encoder import BUILTIN
 from polyref.encode.folder import read_config
-from polyref.lattice.comparison import compare
 
 SENTENCES = [text.split() for text in (*CAT, "she sold it .", "zorblat", *(first for first, *_ in captions(200)))]
 FOREIGN = {

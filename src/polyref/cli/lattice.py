@@ -84,7 +84,7 @@ def lattice(
     search = SearchSettings(seed, min_bleu, node_budget)
     show = _Show(best, listed, sample, None if score is None else _sentences(score), steps, search)
     if output is not None:
-        from polyref.lattice.drawing.save import check_suffix
+        from polyref.draw.save import check_suffix
 
         check_suffix(output, steps=steps)  # before anything is read
     lattices = Lattices(file, id, fields, max_line_bytes, settings, text, encoder, engine, input_format)

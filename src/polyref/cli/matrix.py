@@ -50,9 +50,8 @@ def matrix(
     as_json: o.JsonOption = False,
 ) -> None:
     """Show how alike the words of two references are, and which of them are linked. Draw it with -o."""
-    from polyref.lattice.comparison import compare
-    from polyref.lattice.drawing.matrix import SUFFIXES, save_matrix
-    from polyref.lattice.drawing.save import suffix_of
+    from polyref.draw.matrix import SUFFIXES, compare, save_matrix
+    from polyref.draw.save import suffix_of
 
     adaptive = {"start": start, "step": step, "floor": floor, "at_least": at_least}
     settings = o.align_settings(align, similarity, penalty, adaptive, "tree", preset, veto, position, baseline)

@@ -8,10 +8,10 @@ Not:  the steps behind it (build.py, determinise.py, search.py), files (data/).
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from itertools import accumulate, chain
-from typing import TYPE_CHECKING
+from typing import Any, ClassVar
 
 from polyref.align import AlignSettings
 from polyref.encode import Encoder
@@ -27,12 +27,6 @@ from polyref.lattice.task import Found, Task, floors_for
 from polyref.lattice.writing import Writer
 from polyref.score import MAX_ORDER, BleuScale, Matches, NgramTrie
 from polyref.text import TextSettings, Tokens, tokenize
-
-if TYPE_CHECKING:
-    from os import PathLike
-
-    from polyref.lattice.drawing import Highlight, ThemeName
-    from polyref.lattice.steps import Step
 
 
 class Lattice:
@@ -334,51 +328,11 @@ class Lattice:
 
     # -- its picture ------------------------------------------------------------------------------------------
 
-    def draw(
-        self,
-        *,
-        highlight: Highlight = 1,
-        theme: ThemeName = "auto",
-        title: str | None = None,
-        legend: bool = True,
-    ) -> str:
-        """A map as SVG, each reference a line and each word a station. It has no ids: a page may hold several.
-
-        `highlight` is the sentence to mark: 1 for the best new one, 2 for the second best, a text, or None.
-        """
-        from polyref.lattice.drawing import as_svg, draw_one
-
-        return as_svg(draw_one(self, highlight, title, legend=legend), theme)
-
-    def save(
-        self,
-        path: str | PathLike[str],
-        *,
-        highlight: Highlight = 1,
-        theme: ThemeName = "auto",
-        title: str | None = None,
-        steps: bool = False,
-    ) -> None:
-        """Write it to a file: svg, png, html, tex, dot, fst or json, by the file's suffix.
-
-        `steps` draws how it came about as well: the references side by side, and the lattice after each merge.
-        """
-        from polyref.lattice.drawing.save import save
-
-        save(self, str(path), highlight=highlight, theme=theme, title=title, steps=steps)
-
-    def steps(self) -> list[Step]:
-        """How it came about: the references side by side, and the lattice after each merge."""
-        from polyref.lattice.steps import steps_of
-
-        return steps_of(self)
-
-    def _repr_svg_(self) -> str | None:
-        """How a notebook shows it; None leaves that to `repr`, where a drawing would be too large to read."""
-        try:
-            return self.draw()
-        except SettingsError:
-            return None
+    # Drawing stands below this room: polyref/__init__.py attaches these methods, and polyref/draw has them.
+    draw: ClassVar[Callable[..., str]]
+    save: ClassVar[Callable[..., None]]
+    steps: ClassVar[Callable[..., list[Any]]]
+    _repr_svg_: ClassVar[Callable[..., str | None]]
 
     def __repr__(self) -> str:
         return f"<Lattice of {len(self.tokens):,} references, {self.states:,} states, {len(self.arcs):,} arcs>"

@@ -2,7 +2,7 @@
 
 In:   a lattice.
 Out:  text. DOT and JSON show the lattice as it is; the FST is the automaton in which each sentence is one path.
-Not:  pictures (drawing/), files (drawing/save.py).
+Not:  pictures (figure.py), files (save.py).
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ import json
 from typing import TYPE_CHECKING
 
 from polyref.data.jsonl import decimal_text
-from polyref.lattice.drawing.colours import LIGHT
-from polyref.lattice.surfaces import arc_surfaces, reference_texts
+from polyref.draw.colours import LIGHT
+from polyref.draw.surfaces import arc_surfaces, reference_texts
 
 if TYPE_CHECKING:
     from polyref.lattice.lattice import Lattice

@@ -2,7 +2,7 @@
 
 In:   a lattice and a path.
 Out:  the file, whole or not at all; for fst a second one with the symbols.
-Not:  the forms (svg.py, png.py, page.py, tikz.py, ../export.py).
+Not:  the forms (svg.py, png.py, page.py, tikz.py, export.py).
 """
 
 from __future__ import annotations
@@ -11,15 +11,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from polyref.data.output import open_output
+from polyref.draw import Highlight, ThemeName
+from polyref.draw.colours import LIGHT, THEMES
+from polyref.draw.export import as_dot, as_fst, as_json
+from polyref.draw.figure import Figure, check_size, draw_one
+from polyref.draw.page import as_page, figure_page
+from polyref.draw.png import as_png
+from polyref.draw.steps import draw_steps
+from polyref.draw.svg import as_svg
+from polyref.draw.tikz import as_tikz
 from polyref.errors import SettingsError
-from polyref.lattice.drawing.colours import LIGHT, THEMES, ThemeName
-from polyref.lattice.drawing.figure import Figure, Highlight, check_size, draw_one
-from polyref.lattice.drawing.page import as_page, figure_page
-from polyref.lattice.drawing.png import as_png
-from polyref.lattice.drawing.steps import draw_steps
-from polyref.lattice.drawing.svg import as_svg
-from polyref.lattice.drawing.tikz import as_tikz
-from polyref.lattice.export import as_dot, as_fst, as_json
 
 if TYPE_CHECKING:
     from polyref.lattice.lattice import Lattice

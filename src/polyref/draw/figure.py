@@ -11,18 +11,18 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
+from polyref.draw import Highlight
+from polyref.draw.layout import BADGE, Badge, Box, Map, lay_out
+from polyref.draw.measure import broken_into_lines, text_width
+from polyref.draw.network import Network, network_of
+from polyref.draw.surfaces import reference_texts
 from polyref.errors import SettingsError
 from polyref.lattice.build import START
-from polyref.lattice.drawing.layout import BADGE, Badge, Box, Map, lay_out
-from polyref.lattice.drawing.measure import broken_into_lines, text_width
-from polyref.lattice.drawing.network import Network, network_of
 from polyref.lattice.parts import Sentence
-from polyref.lattice.surfaces import reference_texts
 
 if TYPE_CHECKING:
     from polyref.lattice.lattice import Lattice
 
-Highlight = int | str | Sentence | None
 MOST_REFERENCES = 20
 MOST_WORDS = 1000
 _MARGIN = 26.0

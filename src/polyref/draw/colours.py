@@ -9,9 +9,6 @@ them. Lines eleven to twenty take the same colours again, dashed.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
-
-ThemeName = Literal["light", "dark", "auto"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
+from polyref.draw.surfaces import arc_surfaces
 from polyref.lattice.build import START
-from polyref.lattice.surfaces import arc_surfaces
 
 if TYPE_CHECKING:
     from polyref.lattice.lattice import Lattice

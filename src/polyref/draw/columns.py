@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from polyref.lattice.drawing.network import Network
+from polyref.draw.network import Network
 
 _SWEEPS = 12
 # Two lines that run side by side and change places on the way cost as much as three crossings elsewhere.

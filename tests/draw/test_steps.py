@@ -15,9 +15,8 @@ from hypothesis import strategies as st
 from samples import CAT, Families
 
 from polyref import AlignSettings, Lattice, SettingsError, WordVectors
-from polyref.lattice.comparison import compare
-from polyref.lattice.drawing.matrix import draw_matrix, save_matrix
-from polyref.lattice.drawing.steps import caption
+from polyref.draw.matrix import compare, draw_matrix, save_matrix
+from polyref.draw.steps import caption
 from polyref.text import TextSettings
 
 ALIKE = Families([(1.0, "indonesia"), (1.0, "reiterated repeats reiterates"), (1.0, "military troops armies")])

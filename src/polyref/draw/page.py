@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from polyref.lattice.drawing.colours import DARK, LIGHT, THEMES, Theme, ThemeName, letter
-from polyref.lattice.drawing.figure import Figure, Highlight, draw_map, highlighted, size_of, way_of
-from polyref.lattice.drawing.network import network_of
-from polyref.lattice.drawing.svg import FONTS, as_svg, visible
-from polyref.lattice.surfaces import reference_texts
+from polyref.draw import Highlight, ThemeName
+from polyref.draw.colours import DARK, LIGHT, THEMES, Theme, letter
+from polyref.draw.figure import Figure, draw_map, highlighted, size_of, way_of
+from polyref.draw.network import network_of
+from polyref.draw.surfaces import reference_texts
+from polyref.draw.svg import FONTS, as_svg, visible
 
 if TYPE_CHECKING:
     from polyref.lattice.lattice import Lattice

@@ -11,11 +11,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from polyref.lattice.drawing.colours import DARK, LIGHT, THEMES, Theme, ThemeName, letter
-from polyref.lattice.drawing.page import document
-from polyref.lattice.drawing.svg import visible
+from polyref.draw import ThemeName
+from polyref.draw.colours import DARK, LIGHT, THEMES, Theme, letter
+from polyref.draw.page import document
+from polyref.draw.surfaces import reference_texts
+from polyref.draw.svg import visible
 from polyref.lattice.parts import Sentence
-from polyref.lattice.surfaces import reference_texts
 
 if TYPE_CHECKING:
     from polyref.lattice.lattice import Lattice

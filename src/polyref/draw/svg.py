@@ -11,10 +11,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from xml.sax.saxutils import escape, quoteattr
 
-from polyref.lattice.drawing.colours import DARK, LIGHT, THEMES, Theme, ThemeName, letter
-from polyref.lattice.drawing.figure import Figure, Panel, Text
-from polyref.lattice.drawing.layout import BADGE, FONT, Badge, Station, Stretch, strokes
-from polyref.lattice.drawing.measure import is_certain, text_width
+from polyref.draw import ThemeName
+from polyref.draw.colours import DARK, LIGHT, THEMES, Theme, letter
+from polyref.draw.figure import Figure, Panel, Text
+from polyref.draw.layout import BADGE, FONT, Badge, Station, Stretch, strokes
+from polyref.draw.measure import is_certain, text_width
 
 FONTS = "system-ui, 'Helvetica Neue', Helvetica, Arial, 'Liberation Sans', 'Noto Sans', 'DejaVu Sans', sans-serif"
 

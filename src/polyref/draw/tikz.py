@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import groupby, pairwise
 
-from polyref.lattice.drawing.colours import Theme, letter
-from polyref.lattice.drawing.figure import Figure, Panel
-from polyref.lattice.drawing.layout import BADGE, FONT, Badge, Box, Station, Stretch, strokes
+from polyref.draw.colours import Theme, letter
+from polyref.draw.figure import Figure, Panel
+from polyref.draw.layout import BADGE, FONT, Badge, Box, Station, Stretch, strokes
 
 _SCALE = 0.75  # TeX's letters are smaller than a screen's
 _SPECIAL = {

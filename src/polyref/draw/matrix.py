@@ -1,34 +1,158 @@
-"""Draw how alike the words of two references are, and the way of the alignment through them (Figures 4 and 5).
+"""Two references word by word: how alike their words are, and how they were aligned (Figures 4 and 5).
 
-In:   a comparison of two references.
-Out:  SVG: a heat map; the way runs along its cells' edges where a word has no partner, and across a cell at a link.
+In:   a lattice, and which two of its references.
+Out:  a Comparison: the matrix, the links, the way of the dynamic programme through it; as JSON, as a text table and as
+      SVG: a heat map. The way runs along its cells' edges where a word has no partner, and across a cell at a link.
       A crossed-out cell is a pair that is never linked.
 Not:  the alignment (align/), writing files whole (save.py).
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import accumulate
 from typing import TYPE_CHECKING
 from xml.sax.saxutils import quoteattr
 
+import numpy as np
+
+from polyref.align import UNIT, Links
+from polyref.align.pairwise import Table, fill, trace_back
+from polyref.draw import ThemeName
+from polyref.draw.colours import DARK, LIGHT, THEMES, Theme, letter
+from polyref.draw.measure import text_width
+from polyref.draw.page import picture_page
+from polyref.draw.png import as_png
+from polyref.draw.save import check_theme, suffix_of, write
+from polyref.draw.steps import similarity_of
+from polyref.draw.svg import FONTS, dark_style, fixed, visible
 from polyref.errors import SettingsError
-from polyref.lattice.drawing.colours import DARK, LIGHT, THEMES, Theme, ThemeName, letter
-from polyref.lattice.drawing.measure import text_width
-from polyref.lattice.drawing.page import picture_page
-from polyref.lattice.drawing.png import as_png
-from polyref.lattice.drawing.save import check_theme, suffix_of, write
-from polyref.lattice.drawing.svg import FONTS, dark_style, fixed, visible
 
 if TYPE_CHECKING:
-    from polyref.lattice.comparison import Comparison
+    from polyref.lattice.lattice import Lattice
 
+JSON_VERSION = 1
+VETOED = "×"  # stands for the similarity of words that are never linked
 MOST_CELLS = 10_000
 SUFFIXES = ("svg", "png", "html", "json")
 _CELL = 38.0
 _FONT = 13.0
 _MARGIN = 24.0
 _SHADES = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Rows are words of the left reference, columns of the right one. Numbers are what they stand for, -1 to 1.
+
+    `path` leads from corner to corner: (u, v) means that u words on the left and v on the right are done. A step in
+    both is a link; a step in one is a word without a partner. `penalty` is None where equal words were linked.
+    `vetoed` pairs are never linked, whatever their vectors; their similarity is -1.
+    """
+
+    pair: tuple[int, int]
+    left: tuple[str, ...]
+    right: tuple[str, ...]
+    similarity: tuple[tuple[float, ...], ...]
+    penalty: float | None
+    links: Links
+    path: tuple[tuple[int, int], ...]
+    worth: float
+    vetoed: frozenset[tuple[int, int]] = frozenset()
+
+    def as_json(self) -> str:
+        content = {
+            "format": "polyref.matrix",
+            "version": JSON_VERSION,
+            "pair": self.pair,
+            "left": self.left,
+            "right": self.right,
+            "similarity": self.similarity,
+            "penalty": self.penalty,
+            "links": self.links,
+            "path": self.path,
+            "worth": self.worth,
+            "vetoed": sorted(self.vetoed),
+        }
+        return json.dumps(content, ensure_ascii=False) + "\n"
+
+    def as_table(self) -> str:
+        """For a terminal: a row a word on the left, and a star at each link."""
+        names = max(map(len, self.left))
+        widths = [max(5, len(word)) for word in self.right]
+        linked = set(self.links)
+        lines = [" " * names + "".join(f"  {word:>{width}} " for word, width in zip(self.right, widths, strict=True))]
+        for u, (word, row) in enumerate(zip(self.left, self.similarity, strict=True)):
+            cells = (
+                f"  {self._cell(u, v, value):>{width}}{'*' if (u, v) in linked else ' '}"
+                for v, (value, width) in enumerate(zip(row, widths, strict=True))
+            )
+            lines.append(f"{word:<{names}}" + "".join(cells))
+        return "\n".join(line.rstrip() for line in [*lines, self.caption()]) + "\n"
+
+    def caption(self) -> str:
+        """The alignment in one line."""
+        links = f"{len(self.links)} link{'' if len(self.links) == 1 else 's'}"
+        if self.penalty is None:
+            return f"{links} between equal words"
+        never = f"; {VETOED} never linked" if self.vetoed else ""
+        return f"{links}, worth {self.worth:.2f} over the penalty {self.penalty:g}{never}"
+
+    def _cell(self, u: int, v: int, value: float) -> str:
+        if (u, v) in self.vetoed:
+            return VETOED
+        return ("1" if value else ".") if self.penalty is None else f"{value:.2f}"
+
+
+def compare(lattice: Lattice, first: int, second: int) -> Comparison:
+    """How two gold references, counted from 0, were aligned when the lattice was made."""
+    if lattice.aligned is None:
+        raise SettingsError("this lattice does not know how it was aligned; make it from references")
+    count = len(lattice.tokens)
+    for reference in (first, second):
+        if not 0 <= reference < count:
+            raise SettingsError(f"there is no reference {reference}; they are counted from 0 to {count - 1}")
+    same = lattice.numbering.same
+    if same[first] == same[second]:
+        raise SettingsError(f"references {first} and {second} are the same; choose two that differ")
+    if same[first] > same[second]:
+        first, second = second, first
+    starts = list(accumulate(map(len, lattice.numbering.references), initial=0))
+    rows, columns = (slice(starts[same[r]], starts[same[r] + 1]) for r in (first, second))
+    units = similarity_of(lattice)[rows, columns].tolist()
+    opt = fill(units, lattice.aligned.penalty)
+    vetoed: frozenset[tuple[int, int]] = frozenset()
+    if lattice.aligned.exclusions is not None:
+        left, right = (lattice.numbering.references[same[r]] for r in (first, second))
+        vetoed = frozenset((u, v) for u, v in np.argwhere(lattice.aligned.exclusions.between(left, right)).tolist())
+    return Comparison(
+        (first, second),
+        lattice.tokens[first].surfaces,
+        lattice.tokens[second].surfaces,
+        tuple(tuple(value / UNIT for value in row) for row in units),
+        lattice.penalty,
+        trace_back(opt),
+        _path(opt),
+        opt[-1][-1] / UNIT,
+        vetoed,
+    )
+
+
+def _path(opt: Table) -> tuple[tuple[int, int], ...]:
+    """The way that `trace_back` takes, with the words that it drops, from the first word to the last."""
+    u, v = len(opt) - 1, len(opt[0]) - 1
+    path = [(u, v)]
+    while u or v:
+        if v == 0 or (u and opt[u - 1][v] == opt[u][v]):
+            u -= 1
+        elif u == 0 or opt[u][v - 1] == opt[u][v]:
+            v -= 1
+        else:
+            u, v = u - 1, v - 1
+        path.append((u, v))
+    return tuple(reversed(path))
 
 
 def save_matrix(comparison: Comparison, path: str, theme: ThemeName = "auto", title: str | None = None) -> None:

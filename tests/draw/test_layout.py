@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from polyref import Lattice, SettingsError
-from polyref.lattice.drawing.figure import Figure, draw_one, draw_panels, way_of
-from polyref.lattice.drawing.layout import LEAD_IN, Map, lay_out
-from polyref.lattice.drawing.measure import broken_into_lines, text_width
-from polyref.lattice.drawing.network import network_of
+from polyref.draw.figure import Figure, draw_one, draw_panels, way_of
+from polyref.draw.layout import LEAD_IN, Map, lay_out
+from polyref.draw.measure import broken_into_lines, text_width
+from polyref.draw.network import network_of
 from polyref.text import TextSettings
 
 

@@ -1,18 +1,21 @@
 """The lattice as it comes about: the references side by side, and what each merge makes of them (Figure 1).
 
 In:   a lattice.
-Out:  one step for the beginning and one for each merge; the last one is the lattice itself.
+Out:  one step for the beginning and one for each merge; the last one is the lattice itself. A figure of them.
 Not:  which pairs are merged, and why in that order (align/merge_order.py).
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import accumulate, chain
 from typing import TYPE_CHECKING
 
 from polyref.align import UNIT, Links, Merge, plan_merges
 from polyref.align.similarity import Matrix, hard_similarity
+from polyref.draw.colours import letter
+from polyref.draw.figure import Figure, draw_panels, size_of
 from polyref.errors import SettingsError
 from polyref.lattice.engine import PlainEngine, alignment_cells, compressed_by
 
@@ -69,3 +72,20 @@ def _step(lattice: Lattice, matrix: Matrix, merges: list[Merge]) -> Step:
     arcs = {now.ways[gold][position] for link in links for gold, position in zip(pair, link, strict=True)}
     worth = sum(alike) - len(links) * lattice.aligned.penalty
     return Step(now, pair, links, worth / UNIT, frozenset(arcs))
+
+
+def draw_steps(steps: Iterable[Step], title: str | None = None) -> Figure:
+    """Steps one under the other, each with what was merged; the words that it linked are marked."""
+    captions = [(step.lattice, caption(step), step.linked_arcs) for step in steps]
+    return draw_panels(captions, title)
+
+
+def caption(step: Step) -> str:
+    """What a step did, in words."""
+    if step.pair is None:
+        return f"{len(step.lattice.tokens)} references side by side"
+    left, right = map(letter, step.pair)
+    links = f"{len(step.links)} link{'s' if len(step.links) > 1 else ''}"
+    soft = "" if step.lattice.penalty is None else f", worth {step.worth:.2f} over the penalty {step.lattice.penalty:g}"
+    numbers = size_of(step.lattice).partition(", ")[2]
+    return f"{left} and {right} merged: {links}{soft}; {numbers}"

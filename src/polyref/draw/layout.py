@@ -12,10 +12,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from polyref.lattice.drawing.columns import Column, Element, arrange
-from polyref.lattice.drawing.heights import Piece, heights
-from polyref.lattice.drawing.measure import text_width
-from polyref.lattice.drawing.network import Kind, Network
+from polyref.draw.columns import Column, Element, arrange
+from polyref.draw.heights import Piece, heights
+from polyref.draw.measure import text_width
+from polyref.draw.network import Kind, Network
 
 FONT = 14.0
 WORD_HEIGHT = 25.0
