@@ -17,7 +17,7 @@ from onnx import TensorProto, helper
 from PIL import Image
 from tiny_onnx import averaging, tiny_model
 
-from polyref.model.features import Features
+from polyref.features.features import Features
 
 COLOURS = {"red": (255, 0, 0), "green": (0, 128, 0), "grey": (51, 102, 153)}
 PLAIN = ["--mean", "0", "--std", "1", "--float32"]

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from small_models import WORDS, small_captioner
 
 from polyref.errors import InputError
+from polyref.features.features import Features
 from polyref.model.batch import CaptionBatch
 from polyref.model.captioner import Captioner
 from polyref.text.subwords import BOS, EOS
@@ -64,6 +65,21 @@ def test_features_are_read_in_units_of_their_deviation():
     expected, _ = loss_of(model, IMAGES, [[3, 4]] * 5)
     found, _ = loss_of(other, raw, [[3, 4]] * 5)
     assert found == pytest.approx(expected, rel=1e-4)
+
+
+def test_the_largest_features_that_are_let_in_give_finite_losses_and_gradients():
+    ids = list("abcde")
+    features = Features(ids, np.where(IMAGES > 0, 1e12, -1e12))
+    features.check(ids)
+    model = small_captioner()
+    for standardise in (False, True):
+        if standardise:
+            model.standardise(*features.standardisation(ids))
+        loss, _ = model.loss(CaptionBatch.of(features.rows(ids), [[5, 6]] * 5))
+        loss.backward()
+        norm = torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        assert torch.isfinite(loss.detach())
+        assert torch.isfinite(norm)
 
 
 def test_the_standardisation_is_kept_with_the_weights_and_not_trained():

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 import torch
 
+from polyref.features.features import Features
 from polyref.fit import Decay, FitSettings
 from polyref.fit.loop import fit
 from polyref.model import BeamSettings, CaptionerSettings, TranslatorSettings
 from polyref.model.batch import CaptionBatch, TranslationBatch
 from polyref.model.beam import search
 from polyref.model.captioner import Captioner
-from polyref.model.features import Features
 from polyref.model.translator import Translator
 
 DIGITS = range(3, 13)

@@ -15,11 +15,20 @@ from small_folders import FEATURE_SIZE, SOURCES, small_folder, small_model
 
 import polyref
 from polyref.errors import InputError, OutputError, SettingsError
+from polyref.features.features import Features
 from polyref.model import BeamSettings, CaptionerSettings
-from polyref.model.features import Features
-from polyref.model.folder import ABOUT, SOURCE, TARGET, WEIGHTS, check_start, load_model, save_model
+from polyref.model.folder import ABOUT, SOURCE, TARGET, WEIGHTS, Generated, check_start, load_model, save_model
 
 IMAGES = np.random.default_rng(1).normal(size=(7, FEATURE_SIZE)).astype(np.float32)
+
+
+def assert_alike(found: list[list[Generated]], wanted: list[list[Generated]]) -> None:
+    """The same texts. Sums of products round by the processor and by what else is in a batch, so scores may differ in
+    their last digits: double precision keeps 1e-12 of them."""
+    for some, others in zip(found, wanted, strict=True):
+        assert [one.text for one in some] == [one.text for one in others]
+        for name in ("score", "log_prob"):
+            assert [getattr(one, name) for one in some] == pytest.approx([getattr(one, name) for one in others], 1e-12)
 
 
 @pytest.fixture
@@ -44,12 +53,7 @@ def test_a_model_that_is_read_back_says_the_same(kind, tmp_path: Path):
 def test_the_result_does_not_depend_on_the_batch(kind, batch, tmp_path: Path):
     loaded = load_model(small_folder(tmp_path / "model", kind))
     inputs = SOURCES if kind == "translator" else IMAGES
-    wanted = loaded.generate(inputs, best=3)
-    found = loaded.generate(inputs, best=3, batch=batch)
-    for some, others in zip(found, wanted, strict=True):
-        assert [one.text for one in some] == [one.text for one in others]
-        np.testing.assert_allclose([one.score for one in some], [one.score for one in others], rtol=0, atol=1e-12)
-        np.testing.assert_allclose([one.log_prob for one in some], [one.log_prob for one in others], atol=1e-12)
+    assert_alike(loaded.generate(inputs, best=3, batch=batch), loaded.generate(inputs, best=3))
 
 
 def test_what_was_loaded_is_saved_as_it_was(folder: Path, tmp_path: Path):
@@ -61,7 +65,7 @@ def test_what_was_loaded_is_saved_as_it_was(folder: Path, tmp_path: Path):
 def test_the_best_come_first_and_the_first_is_that_of_a_search_for_one(folder: Path):
     loaded = load_model(folder)
     several, one = loaded.generate(SOURCES, best=4), loaded.generate(SOURCES)
-    assert [texts[0] for texts in several] == [texts[0] for texts in one]
+    assert_alike([texts[:1] for texts in several], one)
     for texts in several:
         assert [text.score for text in texts] == sorted((text.score for text in texts), reverse=True)
         assert len(texts) == 4
@@ -93,8 +97,8 @@ def test_images_are_looked_up_by_their_ids(tmp_path: Path):
     ids = [f"photo {number}" for number in range(len(IMAGES))]
     np.savez(tmp_path / "features.npz", ids=np.array(ids), feats=IMAGES)
     wanted = loaded.generate(IMAGES)
-    assert loaded.generate(ids[::-1], features=tmp_path / "features.npz") == wanted[::-1]
-    assert loaded.generate(ids, features=Features(ids, IMAGES)) == wanted
+    assert_alike(loaded.generate(ids[::-1], features=tmp_path / "features.npz"), wanted[::-1])
+    assert_alike(loaded.generate(ids, features=Features(ids, IMAGES)), wanted)
     with pytest.raises(InputError, match='no features for "photo 9"'):
         loaded.generate(["photo 9"], features=tmp_path / "features.npz")
 

@@ -13,7 +13,7 @@ from polyref.cli.progress import progress_bar
 from polyref.errors import SettingsError
 
 if TYPE_CHECKING:
-    from polyref.model.images import FeatureReport
+    from polyref.features.extraction import FeatureReport
 
 _NAMED = 3
 
@@ -60,8 +60,8 @@ def features(
     The file has "ids" and "feats", as captioners read it. An output that is a map is averaged over its places.
     Needs onnxruntime and Pillow: pip install "polyref[images]".
     """  # fmt: skip
-    from polyref.model.image_files import find_images
-    from polyref.model.images import ImageSettings, extract_features
+    from polyref.features.extraction import ImageSettings, extract_features
+    from polyref.features.image_files import find_images
 
     settings = ImageSettings(
         size=size,

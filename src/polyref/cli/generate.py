@@ -24,7 +24,7 @@ from polyref.fit.settings import Device
 from polyref.model.settings import BeamSettings, CaptionerSettings, Scoring, check_size
 
 if TYPE_CHECKING:
-    from polyref.model.features import Features
+    from polyref.features.features import Features
     from polyref.model.folder import Generated, TrainedModel
 
 _BATCHES_AT_ONCE = 8
@@ -146,7 +146,7 @@ def _features(trained: TrainedModel, features: str | None, ids: str | None) -> F
         return None
     if not isinstance(settings, CaptionerSettings):
         raise SettingsError("a translator reads texts; leave --features out")
-    from polyref.model.features import Features
+    from polyref.features.features import Features
 
     images = Features.open(features, ids)
     images.check([], size=settings.feature_size)

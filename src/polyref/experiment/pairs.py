@@ -14,10 +14,10 @@ import numpy as np
 import torch
 
 from polyref.experiment.words import Vocabularies
+from polyref.features.features import Features
 from polyref.feed import Stream
 from polyref.fit.processes import Processes
 from polyref.model.batch import CaptionBatch, TranslationBatch, on_device
-from polyref.model.features import Features
 from polyref.schedule import Pairs
 from polyref.schedule.batches import BatchSettings, batches
 from polyref.schedule.mixing import Numbers

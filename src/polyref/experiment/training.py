@@ -31,13 +31,13 @@ from polyref.experiment.reading import toml_of
 from polyref.experiment.recipe import Recipe, Stage
 from polyref.experiment.validation import Validation
 from polyref.experiment.words import Vocabularies, find_vocabularies
+from polyref.features.features import Features
 from polyref.feed import Stream
 from polyref.fit.checkpoint import BEST, Counters, has_checkpoint, where_it_stands
 from polyref.fit.loop import Step, check_run, fit, is_finished
 from polyref.fit.processes import Processes, join
 from polyref.fit.settings import run_fingerprint
 from polyref.model.captioner import Captioner
-from polyref.model.features import Features
 from polyref.model.folder import SOURCE, TARGET, WEIGHTS, TrainedModel, check_start, save_model
 from polyref.model.settings import BeamSettings, CaptionerSettings
 from polyref.model.translator import Translator

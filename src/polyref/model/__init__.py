@@ -9,7 +9,6 @@ What needs no torch is here; the rest is imported from its own module, by whoeve
     captioner.py   Captioner(settings, words=...); .standardise(mean, deviation)
                    both: .loss(batch) -> (summed negative log-likelihood, target tokens), and the steps of a search
     beam.py        search(model, batch, settings) -> for each sentence its best Hypothesis(tokens, log_prob, score)s
-    features.py    Features.open(path, ids=None); .check(ids), .rows(ids), .standardisation(train_ids)
     weights.py     save_weights(model, path), load_weights(model, path)
 
 A model knows numbers of words, nothing of references, schedules or files.

@@ -2,8 +2,7 @@
 
 In:   batches of features with captions as token numbers.
 Out:  what the captions cost; for a search, the log-probabilities of the next word.
-Not:  the search (beam.py), the training loop (fit/), feature files (features.py), making features
-      (images.py).
+Not:  the search (beam.py), the training loop (fit/), features of images (features/).
 """
 
 from __future__ import annotations

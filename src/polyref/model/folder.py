@@ -22,13 +22,13 @@ import numpy.typing as npt
 import torch
 
 from polyref.errors import InputError, OutputError, SettingsError
+from polyref.features.features import Features
 from polyref.fit.checkpoint import has_checkpoint
 from polyref.fit.device import device_named
 from polyref.fit.settings import Device
 from polyref.model.batch import CaptionBatch, TranslationBatch, on_device
 from polyref.model.beam import search
 from polyref.model.captioner import Captioner
-from polyref.model.features import Features
 from polyref.model.settings import BeamSettings, CaptionerSettings, TranslatorSettings, check_size
 from polyref.model.translator import Translator
 from polyref.model.weights import check_weights, copy_weights, load_weights, replacing, save_weights, shapes_of

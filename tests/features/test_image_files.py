@@ -10,8 +10,8 @@ import pytest
 from PIL import Image
 
 from polyref.errors import InputError
-from polyref.model import image_files
-from polyref.model.image_files import ImageReader, find_images
+from polyref.features import image_files
+from polyref.features.image_files import ImageReader, find_images
 
 BYTES = ImageReader(4, 4, 3, as_bytes=True)
 

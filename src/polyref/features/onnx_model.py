@@ -2,7 +2,7 @@
 
 In:   a file; images of one size.
 Out:  what the model takes; a row of numbers for each image.
-Not:  reading images (image_files.py), writing features (images.py).
+Not:  reading images (image_files.py), writing features (extraction.py).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 from polyref.data.extras import load
 from polyref.data.opening import is_folder
 from polyref.errors import InputError, SettingsError
-from polyref.model.image_files import Pixels
+from polyref.features.image_files import Pixels
 
 Layout = Literal["nchw", "nhwc"]
 _TYPES = {"tensor(float)": np.float32, "tensor(float16)": np.float16, "tensor(uint8)": np.uint8}

@@ -2,7 +2,7 @@
 
 In:   a path, and a file of ids where there is one.
 Out:  ids, and rows that stay in the file where they can. Nothing is ever unpickled.
-Not:  whether ids and rows belong together (features.py), making features of images (images.py).
+Not:  whether ids and rows belong together (features.py), making features of images (extraction.py).
 """
 
 from __future__ import annotations

@@ -22,8 +22,8 @@ import numpy.typing as npt
 
 from polyref.data.output import check_output_is_none_of, open_output, open_spool
 from polyref.errors import InputError, OutputError, SettingsError
-from polyref.model.image_files import ImageFile, ImageReader, Pixels
-from polyref.model.onnx_model import Layout, OnnxModel
+from polyref.features.image_files import ImageFile, ImageReader, Pixels
+from polyref.features.onnx_model import Layout, OnnxModel
 
 Precision = Literal["float16", "float32"]
 Fit = Literal["crop", "squash"]

@@ -2,7 +2,7 @@
 
 In:   npz (`ids`, `feats`), npy with a file of ids, or safetensors (`feats`, and `ids` there or in a file).
 Out:  the rows of some ids; their mean and standard deviation; a fingerprint of them.
-Not:  making features of images (images.py), what a model does with them (captioner.py).
+Not:  making features of images (extraction.py), what a model does with them (captioner.py).
 
 Rows stay in the file until they are asked for, unless it is compressed.
 """
@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from polyref.errors import InputError
-from polyref.model.feature_files import read_file
+from polyref.features.feature_files import read_file
 
 _ROWS_AT_ONCE = 4096
 _ROWS_OF_A_FINGERPRINT = 1000

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from polyref.errors import InputError
-from polyref.model.feature_files import read_file
+from polyref.features.feature_files import read_file
 
 IDS = ["i0", "i1", "i2"]
 ROWS = np.random.default_rng(0).standard_normal((3, 400)).astype(np.float32)
