@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import polyref
-from polyref.score.corpus_bleu import corpus_bleu
+from polyref.score import corpus_bleu
 
 PAIRS_A_BATCH = 64
 SUBWORDS = 1000

@@ -14,7 +14,7 @@ from benchmarks.clock import one_core, seconds_in_turn, timed
 from benchmarks.data import Data
 from benchmarks.table import Table, against, shown_ratio, shown_time
 from polyref.score import CaptionSettings, cider, rouge_l
-from polyref.score.penn_treebank import penn_treebank
+from polyref.score.tokens import penn_treebank
 
 BY_SPACES = CaptionSettings("none")
 CIDER_TARGET = 10

@@ -12,8 +12,8 @@ from pycocoevalcap.tokenizer.ptbtokenizer import PTBTokenizer
 
 from polyref import sample
 from polyref.score import CaptionSettings, cider, rouge_l
-from polyref.score.penn_treebank import penn_treebank
 from polyref.score.rouge import common_lengths
+from polyref.score.tokens import penn_treebank
 
 CORPORA = 120
 CLOSE = 1e-9  # the requirement is 1e-6

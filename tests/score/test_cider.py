@@ -9,7 +9,7 @@ import pytest
 
 from polyref.errors import InputError
 from polyref.score import CaptionSettings, cider
-from polyref.score.cider import SCALE, _sorted_places, cider_scores
+from polyref.score.cider import SCALE, _sorted_places
 
 HYPOTHESES = ["a cat sits on the mat", "two dogs run along the beach", "a man rides a red bicycle"]
 REFERENCES = [
@@ -17,6 +17,10 @@ REFERENCES = [
     ["dogs run along a beach", "two brown dogs run on the beach", "two dogs at the sea"],
     ["a man on a red bicycle"],
 ]
+
+
+def cider_scores(hypotheses: list[str], references: list[list[str]]) -> np.ndarray:
+    return cider(hypotheses, references, CaptionSettings("none")).scores
 
 
 def test_a_hypothesis_that_is_its_only_reference_scores_ten():

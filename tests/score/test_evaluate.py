@@ -6,8 +6,18 @@ import pytest
 
 import polyref
 from polyref.errors import InputError, SettingsError
-from polyref.score import BleuSettings, CaptionSettings, cider, corpus_bleu, evaluate, rouge_l
-from polyref.score.empty import is_empty
+from polyref.score import (
+    METRICS,
+    BleuSettings,
+    CaptionSettings,
+    Metric,
+    cider,
+    corpus_bleu,
+    evaluate,
+    is_empty,
+    mean_score,
+    rouge_l,
+)
 
 HYPOTHESES = ["A cat sits on the mat.", "Two dogs run along the beach."]
 REFERENCES = [["a cat is sitting on the mat", "The cat sits on a mat."], ["Two dogs run on the beach."]]
@@ -40,7 +50,12 @@ def test_metrics_come_in_the_order_of_their_names_and_once():
 
 
 @pytest.mark.parametrize(
-    ("metrics", "says"), [(["blue"], 'unknown metric "blue"; choose from bleu, '), ([], "no metric")]
+    ("metrics", "says"),
+    [
+        (["meteor"], 'unknown metric "meteor"; choose from bleu, '),
+        (["blue"], 'unknown metric "blue"; did you mean bleu'),
+        ([], "no metric"),
+    ],
 )
 def test_unknown_metrics_are_refused(metrics, says):
     with pytest.raises(SettingsError, match=says):
@@ -51,6 +66,26 @@ def test_an_empty_hypothesis_is_refused_unless_it_is_allowed():
     with pytest.raises(InputError, match="hypothesis 1 is empty; give a text, or allow_empty=True"):
         evaluate(["a cat", " "], REFERENCES)
     assert evaluate(["a cat", " "], REFERENCES, allow_empty=True)["rouge-l"].scores[1] == 0
+
+
+def test_a_single_text_is_no_list_of_hypotheses():
+    with pytest.raises(InputError, match="a single text is given where a list belongs"):
+        evaluate("a cat", [["a cat"]])
+
+
+def test_a_new_metric_is_one_function_and_one_place_in_the_dict(monkeypatch):
+    def ratios(hypotheses, references):
+        return [len(one) / len(others[0]) for one, others in zip(hypotheses, references, strict=True)]
+
+    def length_ratio(hypotheses, references, settings=None):
+        return mean_score(ratios, hypotheses, references, settings, power=1)
+
+    monkeypatch.setitem(METRICS, "length-ratio", Metric("length ratio", "0 or more", length_ratio, aliases=("ratio",)))
+    found = evaluate(HYPOTHESES, REFERENCES, metrics=["ratio", "bleu"], tokenizer="none")
+    assert list(found) == ["length-ratio", "bleu"]
+    assert found["length-ratio"].scores.tolist() == [6 / 7, 6 / 6]
+    assert found["length-ratio"].score == pytest.approx((6 / 7 + 1) / 2)
+    assert found["length-ratio"].signature.startswith("nrefs:var|case:mixed|tok:none|power:1|version:polyref-")
 
 
 @pytest.mark.parametrize("text", ["", " \t\n", "\u00a0\u3000", "\u200b", "\ufeff \u2060\u00ad", "\x00"])

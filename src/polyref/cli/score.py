@@ -4,20 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
 from polyref.cli import options as o
 from polyref.data import MAX_LINE_BYTES, Fields, Losses
 from polyref.errors import SettingsError
-from polyref.score.settings import METRICS, Metric, Tokenizer
-
-if TYPE_CHECKING:
-    from polyref.score.evaluate import Scored
-
-NAMES: dict[Metric, str] = {"bleu": "BLEU", "cider": "CIDEr", "rouge-l": "ROUGE-L"}
-SCALES: dict[Metric, str] = {"bleu": "0 to 100", "cider": "0 to 10", "rouge-l": "0 to 1"}
+from polyref.score import METRICS, CorpusBleu, Scored, Tokenizer, evaluate, metrics_of
 
 
 def score(
@@ -60,10 +54,8 @@ def score(
     Hypotheses with ids find their example by it, others by their place. In several files of plain text, line k of each
     is a reference of example k, blank where there are fewer.
     """  # fmt: skip
-    from polyref.score.evaluate import evaluate
     from polyref.score.hypotheses import read_hypotheses
     from polyref.score.pairing import pair, read_references
-    from polyref.score.settings import metrics_of
 
     chosen = metrics_of(metrics.replace(",", " ").split())
     if [hypotheses, *references].count("-") > 1:
@@ -95,35 +87,24 @@ def score(
             sys.stderr.write("polyref: CIDEr of one example is 0 always; its weights come from the other examples\n")
 
 
-def _for_a_machine(found: dict[Metric, Scored], counts: list[int]) -> str:
+def _for_a_machine(found: dict[str, Scored], counts: list[int]) -> str:
     scores = {
-        metric: {"score": scored.score, "scale": SCALES[metric], **_details(scored)} for metric, scored in found.items()
+        metric: {
+            "score": scored.score,
+            "scale": METRICS[metric].scale,
+            "signature": scored.signature,
+            **scored.details(),
+        }
+        for metric, scored in found.items()
     }
     return json.dumps({"examples": len(counts), "references": sum(counts), "scores": scores}) + "\n"
 
 
-def _details(scored: Scored) -> dict[str, Any]:
-    from polyref.score import CorpusBleu
-
-    details: dict[str, Any] = {"signature": scored.signature}
-    if isinstance(scored, CorpusBleu):
-        details |= {
-            "orders": scored.orders,
-            "precisions": scored.precisions,
-            "brevity_penalty": scored.brevity_penalty,
-            "hypothesis_length": scored.hypothesis_length,
-            "reference_length": scored.reference_length,
-        }
-    return details
-
-
-def _for_a_person(found: dict[Metric, Scored], counts: list[int]) -> str:
-    from polyref.score import CorpusBleu
-
+def _for_a_person(found: dict[str, Scored], counts: list[int]) -> str:
     rows = [("", "score", "scale", "signature")]
-    for metric, scored in found.items():
-        digits = 2 if metric == "bleu" else 4
-        rows.append((NAMES[metric], f"{scored.score:.{digits}f}", SCALES[metric], scored.signature))
+    for name, scored in found.items():
+        metric = METRICS[name]
+        rows.append((metric.title, f"{scored.score:.{metric.digits}f}", metric.scale, scored.signature))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = [
         f"{name:<{widths[0]}}  {number:>{widths[1]}}  {scale:<{widths[2]}}  {text}"

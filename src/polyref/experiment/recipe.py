@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
-from difflib import get_close_matches
 from typing import Any, Literal, cast, get_args
 
 from polyref.align import VETO_KINDS, AdaptivePenalty, AlignSettings, Similarity, VetoKind
@@ -29,7 +28,7 @@ from polyref.fresh import FreshSettings
 from polyref.model import CAPTIONING, TRANSLATING, BeamSettings, CaptionerSettings, TranslatorSettings
 from polyref.schedule import Order, ScheduleSettings, schedule_named
 from polyref.schedule.batches import BatchSettings
-from polyref.score.settings import ALIASES, METRICS, Tokenizer
+from polyref.score import Tokenizer, metrics_of
 from polyref.text.subwords import SMALLEST
 
 Content = Mapping[str, Any]
@@ -178,13 +177,7 @@ class ValidationSection:
 
 
 def _metric_named(name: str) -> str:
-    found = ALIASES.get(name.lower(), name.lower())
-    known = (*METRICS, PERPLEXITY)
-    if found not in known:
-        near = get_close_matches(found, known, 1, 0.5)
-        meant = f'did you mean "{near[0]}"? ' if near else ""
-        raise SettingsError(f'unknown metric "{name}"; {meant}choose from {", ".join(known)}')
-    return found
+    return metrics_of([name], PERPLEXITY)[0]
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from polyref.lattice.determinise import Automaton
 from polyref.score import MAX_ORDER, NgramTrie
-from polyref.score.ngrams import ROOT
+from polyref.score.sentence_bleu import ROOT
 
 Bound = tuple[int, int, int, int]
 

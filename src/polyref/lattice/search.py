@@ -23,7 +23,7 @@ from polyref.lattice.product import Product, longest_suffixes, multiply, suffix_
 from polyref.lattice.ranking import Candidate, Ranking, least_product
 from polyref.lattice.task import Found, Task
 from polyref.score import MAX_ORDER, BleuScale, Matches, NgramTrie
-from polyref.score.ngrams import ROOT
+from polyref.score.sentence_bleu import ROOT
 
 LIST_LIMIT = 2000  # up to here, listing everything is cheaper than bounds
 MAX_BOUNDS = 8_000_000  # states times lengths of the table of bounds

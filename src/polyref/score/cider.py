@@ -21,17 +21,15 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import chain, count
 
 import numpy as np
 import numpy.typing as npt
 
-from polyref.score.ngrams import MAX_ORDER
-from polyref.score.orientation import check_texts
+from polyref.score.metric import MeanScore, Metric, Tokens, mean_score
+from polyref.score.sentence_bleu import MAX_ORDER
 from polyref.score.settings import CaptionSettings
-from polyref.score.signature import signature
-from polyref.score.tokens import tokenizer
 
 SIGMA = 6.0  # the width of the Gaussian, in words
 SCALE = 10.0
@@ -40,29 +38,18 @@ Whole = npt.NDArray[np.int64]
 Real = npt.NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True)
-class Cider:
-    """`scores` has one place a hypothesis; `score` is their mean."""
-
-    score: float
-    signature: str
-    scores: Real = field(repr=False, compare=False)
-
-
 def cider(
     hypotheses: Sequence[str], references: Sequence[Sequence[str]], settings: CaptionSettings | None = None
-) -> Cider:
+) -> MeanScore:
     """CIDEr of all hypotheses together; references[k] are those of hypotheses[k]. An empty hypothesis scores 0."""
-    settings = settings or CaptionSettings()
-    check_texts(hypotheses, references)
-    cut = tokenizer(settings.tokenizer, fold_case=settings.fold_case)
-    scores = cider_scores([cut(text) for text in hypotheses], [[cut(text) for text in texts] for texts in references])
-    parts = {"n": str(MAX_ORDER), "sigma": f"{SIGMA:g}"}
-    return Cider(float(scores.mean()), signature(references, settings, parts), scores)
+    return mean_score(cider_scores, hypotheses, references, settings, n=MAX_ORDER, sigma=SIGMA)
 
 
-def cider_scores(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> Real:
-    """The score of each hypothesis; tokens have spaces between them."""
+CIDER = Metric("CIDEr", "0 to 10", cider, aliases=("cider-d",))
+
+
+def cider_scores(hypotheses: Sequence[Tokens], references: Sequence[Sequence[Tokens]]) -> Real:
+    """The score of each hypothesis."""
     corpus = _Corpus.of(hypotheses, references)
     total = np.zeros(len(corpus.lengths))
     words = np.arange(len(corpus.words))  # where an n-gram begins
@@ -76,8 +63,7 @@ def cider_scores(hypotheses: Sequence[str], references: Sequence[Sequence[str]])
     apart = corpus.lengths - corpus.lengths[corpus.hypothesis[corpus.example]]
     total *= np.exp(-(apart**2) / (2 * SIGMA**2)) / MAX_ORDER
     total[corpus.hypothesis] = 0  # of each with itself
-    counts = np.fromiter(map(len, references), np.int64, len(references))
-    return SCALE * np.bincount(corpus.example, total, len(hypotheses)) / counts
+    return SCALE * np.bincount(corpus.example, total, len(hypotheses)) / corpus.references
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,15 +77,16 @@ class _Corpus:
     lengths: Whole  # of each sentence
     example: Whole  # of each sentence
     hypothesis: Whole  # of each example: which sentence
+    references: Whole  # of each example: their number
 
     @staticmethod
-    def of(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> _Corpus:
-        pairs = zip(hypotheses, references, strict=True)
-        texts = [text.split() for hypothesis, others in pairs for text in (hypothesis, *others)]
+    def of(hypotheses: Sequence[Tokens], references: Sequence[Sequence[Tokens]]) -> _Corpus:
+        texts = [text for one, others in zip(hypotheses, references, strict=True) for text in (one, *others)]
         lengths = np.fromiter(map(len, texts), np.int64, len(texts))
         numbers: defaultdict[str, int] = defaultdict(count().__next__)
         words = np.fromiter(map(numbers.__getitem__, chain.from_iterable(texts)), np.int64, int(lengths.sum()))
-        sizes = np.fromiter(map(len, references), np.int64, len(references)) + 1
+        counts = np.fromiter(map(len, references), np.int64, len(references))
+        sizes = counts + 1
         return _Corpus(
             words=words,
             vocabulary=len(numbers),
@@ -108,6 +95,7 @@ class _Corpus:
             lengths=lengths,
             example=np.repeat(np.arange(len(sizes)), sizes),
             hypothesis=np.cumsum(sizes) - sizes,
+            references=counts,
         )
 
 

@@ -18,7 +18,7 @@ from polyref.data import MAX_LINE_BYTES
 from polyref.data.lines import check_limit, text_lines
 from polyref.data.opening import BYTE_ORDER_MARK, Opened, open_input
 from polyref.errors import InputError
-from polyref.score.empty import is_empty
+from polyref.score import is_empty
 
 _IMAGE_ID, _CAPTION = "image_id", "caption"
 _LISTS = 'give COCO results, [{"image_id": 42, "caption": "..."}, ...], or one record or text a line'

@@ -20,8 +20,8 @@ from polyref.data.lines import check_limit, text_lines
 from polyref.data.opening import BYTE_ORDER_MARK, PARQUET_MAGIC, display_name, open_input
 from polyref.data.parallel import parallel_paths
 from polyref.errors import InputError, SettingsError
+from polyref.score import transposed
 from polyref.score.hypotheses import Hypotheses
-from polyref.score.orientation import transposed
 
 
 @dataclass(frozen=True, slots=True)

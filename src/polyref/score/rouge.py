@@ -11,46 +11,27 @@ precision and the best recall count, though they may be against two references; 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
-import numpy as np
-import numpy.typing as npt
-
-from polyref.score.orientation import check_texts
+from polyref.score.metric import MeanScore, Metric, Tokens, mean_score
 from polyref.score.settings import CaptionSettings
-from polyref.score.signature import signature
-from polyref.score.tokens import tokenizer
 
 BETA = 1.2
 
 
-@dataclass(frozen=True, slots=True)
-class RougeL:
-    """`scores` has one place a hypothesis; `score` is their mean."""
-
-    score: float
-    signature: str
-    scores: npt.NDArray[np.float64] = field(repr=False, compare=False)
-
-
 def rouge_l(
     hypotheses: Sequence[str], references: Sequence[Sequence[str]], settings: CaptionSettings | None = None
-) -> RougeL:
+) -> MeanScore:
     """ROUGE-L of all hypotheses; references[k] are those of hypotheses[k]."""
-    settings = settings or CaptionSettings()
-    check_texts(hypotheses, references)
-    cut = tokenizer(settings.tokenizer, fold_case=settings.fold_case)
-    scores = np.array(
-        [
-            rouge_l_score(cut(hypothesis).split(), [cut(text).split() for text in texts])
-            for hypothesis, texts in zip(hypotheses, references, strict=True)
-        ]
+    return mean_score(
+        lambda texts, others: list(map(rouge_l_score, texts, others)), hypotheses, references, settings, beta=BETA
     )
-    return RougeL(float(scores.mean()), signature(references, settings, {"beta": f"{BETA:g}"}), scores)
 
 
-def rouge_l_score(hypothesis: Sequence[str], references: Sequence[Sequence[str]]) -> float:
-    """The score of one hypothesis, in tokens."""
+ROUGE_L = Metric("ROUGE-L", "0 to 1", rouge_l, aliases=("rouge", "rouge_l"))
+
+
+def rouge_l_score(hypothesis: Tokens, references: Sequence[Tokens]) -> float:
+    """The score of one hypothesis."""
     # A text without tokens is one empty token there: two such texts are the same.
     words = hypothesis or [""]
     others = [reference or [""] for reference in references]

@@ -1,8 +1,9 @@
 """Sentence BLEU-4 without smoothing, compared by exact counts.
 
-In:   a sentence's length and its clipped matches of each order; the references' lengths.
-Out:  the score as a number to show, and an order in which two sentences tie only if their scores are equal.
-Not:  finding the matches (ngrams.py), corpus BLEU.
+In:   the references of an example, as lists of whole numbers (one number per distinct word); a sentence.
+Out:  its matches, by an automaton of the references' n-grams; the score as a number to show; an order in which two
+      sentences tie only if their scores are equal.
+Not:  corpus BLEU (bleu.py), the automaton compiled (kernels.py).
 
 The score is what sacreBLEU gives with smooth_method="none", tokenize="none": closest reference length (the
 shorter on a tie), clipped against all references, 0 to 100. A sentence of fewer than four words is scored by
@@ -14,15 +15,82 @@ from __future__ import annotations
 import decimal
 import math
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
-from polyref.score.ngrams import MAX_ORDER, NgramTrie
-
+MAX_ORDER = 4
+ROOT = 0
 # Where the logarithms of two scores are further apart than this, floats order them without doubt.
 CLOSE = 1e-12
+
+
+class NgramTrie:
+    """A trie of reference n-grams (n <= 4) with Aho-Corasick links; each node is one n-gram.
+
+    Every part of a reference n-gram is a reference n-gram too, so the link of a node is always the same n-gram without
+    its first word.
+    """
+
+    def __init__(self, references: Sequence[Sequence[int]]):
+        self.children: list[dict[int, int]] = [{}]
+        self.word = [-1]  # the last word of each n-gram
+        self.depth = [0]
+        self.link = [ROOT]
+        self.limit = [0]  # how often the n-gram stands in the reference that has most of it
+        for reference in references:
+            counts: Counter[int] = Counter()
+            behind: list[int] = []  # the n-grams that begin one word later: what those of a word link to
+            for start in reversed(range(len(reference))):
+                node, found = ROOT, []
+                for word, link in zip(reference[start : start + MAX_ORDER], [ROOT, *behind], strict=False):
+                    node = self._child(node, word, link)
+                    found.append(node)
+                counts.update(found)
+                behind = found
+            for node, count in counts.items():
+                self.limit[node] = max(self.limit[node], count)
+
+    def _child(self, node: int, word: int, link: int) -> int:
+        child = self.children[node].setdefault(word, len(self.depth))
+        if child == len(self.depth):
+            self.children.append({})
+            self.word.append(word)
+            self.depth.append(self.depth[node] + 1)
+            self.link.append(link)
+            self.limit.append(0)
+        return child
+
+    def context(self, node: int) -> int:
+        """What a next word can be joined to: the node itself, or its last three words if it has four."""
+        return node if self.depth[node] < MAX_ORDER else self.link[node]
+
+    def step(self, context: int, word: int) -> int:
+        """The longest n-gram that ends with `word` behind `context`; ROOT if no reference has the word."""
+        while True:
+            child = self.children[context].get(word)
+            if child is not None:
+                return child
+            if context == ROOT:
+                return ROOT
+            context = self.link[context]
+
+    def matches(self, sentence: Sequence[int]) -> tuple[int, int, int, int]:
+        """How many n-grams of each order the sentence shares with the references, clipped as BLEU clips."""
+        found = [0, 0, 0, 0]
+        counts: Counter[int] = Counter()
+        context = ROOT
+        for word in sentence:
+            node = self.step(context, word)
+            context = self.context(node)
+            while node != ROOT:
+                if counts[node] < self.limit[node]:
+                    found[self.depth[node] - 1] += 1
+                counts[node] += 1
+                node = self.link[node]
+        return (found[0], found[1], found[2], found[3])
 
 
 @dataclass(frozen=True, slots=True)

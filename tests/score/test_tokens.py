@@ -2,7 +2,7 @@
 
 import pytest
 
-from polyref.score.penn_treebank import penn_treebank
+from polyref.score.tokens import penn_treebank
 
 CASES = {
     "A cat, asleep on the mat.": "a cat asleep on the mat",

@@ -12,39 +12,39 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from polyref.score.ngrams import MAX_ORDER
-from polyref.score.orientation import check_texts
+from polyref.score.metric import Metric, Scored, check_texts, references_per_example
+from polyref.score.sentence_bleu import MAX_ORDER
 from polyref.score.settings import BleuSettings
-from polyref.score.signature import references_per_example
 from polyref.score.tokens import tokenizer
 
 if TYPE_CHECKING:
-    from sacrebleu.metrics.bleu import BLEU, BLEUScore
+    from sacrebleu.metrics import bleu as sacrebleu
 
-# One row a hypothesis: its length, the closest length of a reference, then matches and n-grams of orders 1 to 4.
+# One row per hypothesis: its length, the closest length of a reference, then matches and n-grams of orders 1 to 4.
 Counts = npt.NDArray[np.int64]
-COLUMNS = 2 + 2 * MAX_ORDER
 
 
 @dataclass(frozen=True, slots=True)
-class CorpusBleu:
+class CorpusBleu(Scored):
     """`score` is from 0 to 100, and is BLEU-4, the last of `orders`: BLEU-1 to BLEU-4, of n-grams up to that order. The
     precisions of orders 1 to 4 are smoothed where the score is.
     """
 
-    score: float
-    signature: str
     orders: tuple[float, ...]
     precisions: tuple[float, ...]
     brevity_penalty: float
     hypothesis_length: int
     reference_length: int
     counts: Counts = field(repr=False, compare=False)
+
+    def details(self) -> dict[str, Any]:
+        names = ("orders", "precisions", "brevity_penalty", "hypothesis_length", "reference_length")
+        return {name: getattr(self, name) for name in names}
 
 
 def corpus_bleu(
@@ -53,14 +53,14 @@ def corpus_bleu(
     """BLEU of all hypotheses together; references[k] are those of hypotheses[k]. An empty hypothesis has no words."""
     settings = settings or BleuSettings()
     check_texts(hypotheses, references)
-    counts = bleu_counts(hypotheses, references, settings)
+    counts = _counts(hypotheses, references, settings)
     totals = counts.sum(axis=0)
     scored = _scored(totals, settings)
     return CorpusBleu(
         score=float(scored.score),
         signature=_signature(references_per_example(references), settings),
         orders=tuple([float(_scored(totals, settings, order).score) for order in range(1, MAX_ORDER + 1)]),
-        precisions=tuple([float(precision) for precision in scored.precisions]),
+        precisions=tuple(map(float, scored.precisions)),
         brevity_penalty=float(scored.bp),
         hypothesis_length=int(scored.sys_len),
         reference_length=int(scored.ref_len),
@@ -68,17 +68,7 @@ def corpus_bleu(
     )
 
 
-def bleu_counts(hypotheses: Sequence[str], references: Sequence[Sequence[str]], settings: BleuSettings) -> Counts:
-    """What BLEU is summed from, one row a hypothesis."""
-    # sacreBLEU scores one sentence against its references as they are here: nothing is transposed. What is taken are
-    # its counts; no smoothing, because one of the methods adds to them.
-    metric = _metric(settings, smoothing="none", effective_order=True)
-    cut = tokenizer("ptb") if settings.tokenizer == "ptb" else str
-    counts = np.zeros((len(hypotheses), COLUMNS), np.int64)
-    for row, hypothesis, texts in zip(counts, hypotheses, references, strict=True):
-        found = metric.sentence_score(cut(hypothesis), [cut(text) for text in texts])
-        row[:] = [found.sys_len, found.ref_len, *found.counts, *found.totals]
-    return counts
+BLEU = Metric("BLEU", "0 to 100", corpus_bleu, settings=BleuSettings, digits=2)
 
 
 def bleu_of_counts(totals: Counts, settings: BleuSettings | None = None) -> float:
@@ -86,19 +76,33 @@ def bleu_of_counts(totals: Counts, settings: BleuSettings | None = None) -> floa
     return float(_scored(totals, settings or BleuSettings()).score)
 
 
-def _scored(totals: Counts, settings: BleuSettings, order: int = MAX_ORDER) -> BLEUScore:
+def _counts(hypotheses: Sequence[str], references: Sequence[Sequence[str]], settings: BleuSettings) -> Counts:
+    # sacreBLEU scores one sentence against its references as they are here: nothing is transposed. What is taken are
+    # its counts; no smoothing, because one of the methods adds to them.
+    metric = _metric(settings, smoothing="none", effective_order=True)
+    cut = tokenizer("ptb") if settings.tokenizer == "ptb" else str
+    counts = np.zeros((len(hypotheses), 2 + 2 * MAX_ORDER), np.int64)
+    for row, hypothesis, texts in zip(counts, hypotheses, references, strict=True):
+        found = metric.sentence_score(cut(hypothesis), [cut(text) for text in texts])
+        row[:] = [found.sys_len, found.ref_len, *found.counts, *found.totals]
+    return counts
+
+
+def _scored(totals: Counts, settings: BleuSettings, order: int = MAX_ORDER) -> sacrebleu.BLEUScore:
     """The score of n-grams up to an order."""
-    from sacrebleu.metrics.bleu import BLEU
+    from sacrebleu.metrics import bleu as sacrebleu
 
     length, closest, *ngrams = totals.tolist()
     matches, counted = ngrams[:order], ngrams[MAX_ORDER : MAX_ORDER + order]
-    return BLEU.compute_bleu(matches, counted, length, closest, smooth_method=settings.smoothing, max_ngram_order=order)
+    return sacrebleu.BLEU.compute_bleu(
+        matches, counted, length, closest, smooth_method=settings.smoothing, max_ngram_order=order
+    )
 
 
-def _metric(settings: BleuSettings, *, smoothing: str, effective_order: bool) -> BLEU:
-    from sacrebleu.metrics.bleu import BLEU
+def _metric(settings: BleuSettings, *, smoothing: str, effective_order: bool) -> sacrebleu.BLEU:
+    from sacrebleu.metrics import bleu as sacrebleu
 
-    return BLEU(
+    return sacrebleu.BLEU(
         lowercase=settings.fold_case,
         tokenize="none" if settings.tokenizer == "ptb" else settings.tokenizer,
         smooth_method=smoothing,
@@ -109,7 +113,7 @@ def _metric(settings: BleuSettings, *, smoothing: str, effective_order: bool) ->
 
 def _signature(references: int | None, settings: BleuSettings) -> str:
     metric = _metric(settings, smoothing=settings.smoothing, effective_order=False)
-    metric.num_refs = -1 if references is None else references
+    metric.num_refs = references or -1
     signature = metric.get_signature()
     if settings.tokenizer == "ptb":
         signature.update("case", "lc")

@@ -116,8 +116,8 @@ def test_transposing_leaves_out_what_is_not_there():
         (["a", "b"], [["a", "b", "c"]], "there are 2 hypotheses, but references for 1"),
         (["a", "b"], [["a"], []], "hypothesis 1 has no reference"),
         (["a", "b"], [["a"], ["b", " "]], "reference 1 of hypothesis 1 is blank; leave it out"),
-        (["a", None], [["a"], ["b"]], r"hypothesis 1 is no text \(NoneType\)"),
-        (["a", "b"], [["a"], ["b", 7]], r"reference 1 of hypothesis 1 is no text \(int\)"),
+        (["a", None], [["a"], ["b"]], r"hypothesis 1 is not a string \(NoneType\)"),
+        (["a", "b"], [["a"], ["b", 7]], r"reference 1 of hypothesis 1 is not a string \(int\)"),
     ],
 )
 def test_what_cannot_be_scored_is_refused(hypotheses, references, says):
