@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import pytest
 
 import polyref
@@ -10,12 +13,10 @@ from polyref.score import (
     METRICS,
     BleuSettings,
     CaptionSettings,
-    Metric,
     cider,
     corpus_bleu,
     evaluate,
     is_empty,
-    mean_score,
     rouge_l,
 )
 
@@ -73,19 +74,17 @@ def test_a_single_text_is_no_list_of_hypotheses():
         evaluate("a cat", [["a cat"]])
 
 
-def test_a_new_metric_is_one_function_and_one_place_in_the_dict(monkeypatch):
-    def ratios(hypotheses, references):
-        return [len(one) / len(others[0]) for one, others in zip(hypotheses, references, strict=True)]
-
-    def length_ratio(hypotheses, references, settings=None):
-        return mean_score(ratios, hypotheses, references, settings, power=1)
-
-    monkeypatch.setitem(METRICS, "length-ratio", Metric("length ratio", "0 or more", length_ratio, aliases=("ratio",)))
+def test_the_metric_of_the_documentation_needs_nothing_but_a_place_in_the_dict(monkeypatch):
+    page = (Path(__file__).parents[2] / "docs" / "scores.md").read_text("utf-8")
+    module: dict[str, Any] = {}
+    exec(page.partition("## Adding a metric")[2].partition("```python\n")[2].partition("```")[0], module)
+    monkeypatch.setitem(METRICS, "length-ratio", module["LENGTH_RATIO"])
     found = evaluate(HYPOTHESES, REFERENCES, metrics=["ratio", "bleu"], tokenizer="none")
     assert list(found) == ["length-ratio", "bleu"]
-    assert found["length-ratio"].scores.tolist() == [6 / 7, 6 / 6]
-    assert found["length-ratio"].score == pytest.approx((6 / 7 + 1) / 2)
-    assert found["length-ratio"].signature.startswith("nrefs:var|case:mixed|tok:none|power:1|version:polyref-")
+    assert found["length-ratio"].scores.tolist() == [6 / 6.5, 1.0]
+    found = evaluate(["A cat", *HYPOTHESES[1:]], REFERENCES, metrics=["ratio"])
+    assert found["length-ratio"].score == pytest.approx((2 / 6.5 + 1) / 2)
+    assert found["length-ratio"].signature.startswith("nrefs:var|case:lc|tok:ptb|version:polyref-")
 
 
 @pytest.mark.parametrize("text", ["", " \t\n", "\u00a0\u3000", "\u200b", "\ufeff \u2060\u00ad", "\x00"])
