@@ -54,7 +54,7 @@ def test_metrics_come_in_the_order_of_their_names_and_once():
     ("metrics", "says"),
     [
         (["meteor"], 'unknown metric "meteor"; choose from bleu, '),
-        (["blue"], 'unknown metric "blue"; did you mean bleu'),
+        (["blue"], 'unknown metric "blue"; did you mean "bleu"'),
         ([], "no metric"),
     ],
 )

@@ -67,7 +67,7 @@ def metrics_of(names: Collection[str], *others: str) -> tuple[str, ...]:
     for name in found:
         if name not in known:
             near = get_close_matches(name, known, 1, 0.5)
-            meant = f"did you mean {near[0]}? " if near else ""
+            meant = f'did you mean "{near[0]}"? ' if near else ""
             raise SettingsError(f'unknown metric "{name}"; {meant}choose from {", ".join(known)}')
     return tuple(dict.fromkeys(found))
 
