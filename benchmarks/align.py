@@ -18,7 +18,8 @@ from benchmarks import graph_peer
 from benchmarks.clock import each, one_core, seconds_in_turn
 from benchmarks.data import Data, words_of
 from benchmarks.table import Peer, Table, ratio_table, shown_ratio, shown_time
-from polyref.align import align, kernels, soft_similarity, whole_units
+from polyref.align import align, kernels, whole_units
+from polyref.align.alignment import soft_similarity
 from polyref.text import Tokens
 
 WORDS = 12

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
-from polyref.align import UNIT, Links, MergeOrder, align
-from polyref.align.similarity import Matrix
+from polyref.align import UNIT, Links, Matrix, MergeOrder, align
 from polyref.compiled import cache_folder
 from polyref.lattice import CompiledEngine, Engine, Lattice, PlainEngine
 from polyref.lattice import engine as engine_module

@@ -20,7 +20,8 @@ import oracle
 from sacrebleu.metrics.bleu import BLEU
 
 from polyref import AlignSettings, Example, Lattice, SearchSettings, TextSettings, WordVectors, read
-from polyref.align import is_vetoed, soft_similarity
+from polyref.align import is_vetoed
+from polyref.align.alignment import soft_similarity
 from polyref.text import tokenize
 
 BEST = 20

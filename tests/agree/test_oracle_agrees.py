@@ -14,8 +14,8 @@ import oracle
 import pytest
 
 from polyref import AlignSettings, TextSettings, WordVectors
-from polyref.align import MergeOrder, soft_similarity
-from polyref.align.similarity import Matrix
+from polyref.align import Matrix, MergeOrder
+from polyref.align.alignment import soft_similarity
 from polyref.lattice import Engine, Lattice, SearchSettings
 
 EXAMPLES = 70

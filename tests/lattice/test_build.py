@@ -28,6 +28,13 @@ def test_a_link_merges_the_states_before_and_behind_it(engine: Engine, lattice_o
     assert texts(lattice) == {"x a y", "x a v", "u a y", "u a v"}
 
 
+def test_the_papers_order_can_leave_pieces(engine: Engine, lattice_of: MakeLattice) -> None:
+    # Two good pairs; what joins them is worth less, and all four have been merged by then.
+    references = ["a b c x", "a b c y", "d e f x", "d e f y"]
+    assert lattice_of(engine, references).pieces == 1
+    assert lattice_of(engine, references, merge_order="paper").pieces == 2
+
+
 def test_a_merge_that_closes_a_cycle_is_not_made_but_the_other_is(engine: Engine, lattice_of: MakeLattice) -> None:
     # The start, before the first "a", leads to the state before the other "a": only those behind it are merged.
     lattice = lattice_of(engine, ["a b", "c a"])

@@ -7,8 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from hypothesis import strategies as st
 
-from polyref.align import MergeOrder
-from polyref.align.similarity import Matrix
+from polyref.align import Matrix, MergeOrder
 from polyref.lattice import SearchSettings
 
 LEVELS = [-2_000, 0, 3_000, 5_000, 6_000, 7_000, 10_000]

@@ -8,8 +8,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from polyref.align import UNIT, VETO_KINDS, VetoKind, align, exclusions, is_vetoed
-from polyref.align.similarity import Matrix
+from polyref.align import UNIT, VETO_KINDS, Matrix, VetoKind, align, is_vetoed
+from polyref.align.veto import exclusions
 from polyref.lattice import CompiledEngine, Engine, PlainEngine
 
 WORDS = """

@@ -1,6 +1,6 @@
 """Compiled: alignment of all pairs of references, and the order of merging.
 
-The plain twins are similarity.py, position.py, veto.py, pairwise.py and merge_order.py.
+The plain twin is alignment.py.
 """
 
 import numpy as np
@@ -12,7 +12,7 @@ UNIT = 10_000
 
 @kernel("float64(float64[:, ::1], int64, int64)", any_order=True)
 def dot(vectors, u, v):
-    """Exact, so in any order: see similarity.py."""
+    """Exact, so in any order: see alignment.py."""
     total = 0.0
     for k in range(vectors.shape[1]):
         total += vectors[u, k] * vectors[v, k]
@@ -89,7 +89,7 @@ def soft_similarity(words, starts, halves, known, baseline):
 
 @kernel("int32[::1](int64[::1], int64)")
 def places(starts, weight):
-    """The places of all words; the plain twin is in position.py."""
+    """The places of all words."""
     place = np.empty(starts[-1], np.int32)
     for r in range(len(starts) - 1):
         steps = starts[r + 1] - starts[r] - 1
@@ -100,10 +100,7 @@ def places(starts, weight):
 
 @kernel("void(int32[::1], int64[::1], int32[:, ::1], int64[::1], boolean[:, ::1], int64)")
 def restrain(words, starts, similarity, codes, table, weight):
-    """Take from each similarity what the places of the two words differ by; vetoed pairs become -1. In place.
-
-    The plain twins are position.py and Exclusions in veto.py.
-    """
+    """Take from each similarity what the places of the two words differ by; vetoed pairs become -1. In place."""
     place = places(starts, weight)
     code = codes[words]
     companies, values, rows = code >> 40, (code >> 16) & 0xFFFFFF, code & 0xFFFF
@@ -212,11 +209,9 @@ def order_of(worth):
     return order
 
 
-@kernel(
-    "Tuple((int32[:, ::1], int64[::1], int32[:, ::1], int64))(int32[::1], int64[::1], int32[:, ::1], int64, boolean)"
-)
+@kernel("Tuple((int32[:, ::1], int64[::1], int32[:, ::1]))(int32[::1], int64[::1], int32[:, ::1], int64, boolean)")
 def plan_merges(words, starts, similarity, penalty, paper):
-    """The merged pairs in order, where each one's links begin, all links, and the number of pieces."""
+    """The merged pairs in order, where each one's links begin, and all links."""
     references = len(starts) - 1
     hard = len(similarity) == 0
     longest = 0
@@ -241,7 +236,6 @@ def plan_merges(words, starts, similarity, penalty, paper):
     links = np.empty((max(references - 1, 0) * longest, 2), np.int32)
     piece = np.arange(references)
     merged = np.zeros(references, np.bool_)
-    pieces = references
     count = 0
     for k in order_of(worth):
         i, j = pair[k, 0], pair[k, 1]
@@ -260,8 +254,7 @@ def plan_merges(words, starts, similarity, penalty, paper):
         merged[i] = merged[j] = True
         old, new = piece[j], piece[i]
         if old != new:
-            pieces -= 1
             for r in range(references):
                 if piece[r] == old:
                     piece[r] = new
-    return merges[:count], link_first[: count + 1], links[: link_first[count]], pieces
+    return merges[:count], link_first[: count + 1], links[: link_first[count]]

@@ -1,6 +1,6 @@
 """How references are aligned: what a person can choose.
 
-In:   choices. Out: the penalties to try, in order. Not: doing it (pairwise.py, merge_order.py).
+In:   choices. Out: the penalties to try, in order. Not: doing it (alignment.py).
 """
 
 from __future__ import annotations
@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, Literal, get_args
 
-from polyref.align.merge_order import MergeOrder
-from polyref.align.similarity import UNIT, Similarity, whole_units
+from polyref.align.alignment import UNIT, MergeOrder, Similarity, whole_units
 from polyref.align.veto import VETO_KINDS, VetoKind
 from polyref.errors import SettingsError
 

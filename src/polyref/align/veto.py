@@ -1,62 +1,32 @@
 """Words that must not be taken for each other, however close their vectors are.
 
 In:   the distinct words of an example, and which kinds of veto are wanted.
-Out:  Exclusions: a few numbers a word, by which either engine tells whether a pair is vetoed.
-Not:  the value of a number (numbers.py), the similarity (similarity.py), the lists of contrasts (contrasts.txt).
+Out:  Exclusions: one number per word, by which either engine tells whether a pair is vetoed.
+Not:  the similarity (alignment.py), the lists of contrasts (contrasts.txt).
 
-Vectors hold words for close that stand in the same places: "two" and "three", "left" and "right", "is" and "isn't". A
+Vectors are close for words that stand in the same places: "two" and "three", "left" and "right", "is" and "isn't". A
 link between them makes sentences that no reference says. See docs/decisions/never-linked.md.
 """
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Callable, Collection, Iterator, Sequence
-from functools import cache
-from itertools import groupby
+from fractions import Fraction
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 import numpy.typing as npt
 
-from polyref.align.numbers import Value, number_value
 from polyref.text.marks import is_mark
 
 VetoKind = Literal["numbers", "negation", "marks", "contrasts"]
 VETO_KINDS: tuple[VetoKind, ...] = get_args(VetoKind)
-
-_APOSTROPHES = str.maketrans("’‘ʼ＇", "''''")
-_NEGATIONS = frozenset([
-    "not", "no", "never", "neither", "nor", "none", "nobody", "nothing", "nowhere", "no-one", "without", "cannot",
-    "hardly", "scarcely", "barely", "seldom", "rarely", "unable", "non", "ain't", "dont", "doesnt", "didnt", "isnt",
-    "arent", "wasnt", "werent", "cant", "couldnt", "wouldnt", "shouldnt", "hasnt", "havent", "hadnt", "wont",
-])  # fmt: skip
-# Marks that are read as words: "&" may be linked with "and", "%" with "percent".
-_READ_AS_WORDS = frozenset("&%‰@#")
-_SAME_MARK = str.maketrans(
-    {
-        **dict.fromkeys("“”„‟«»〝〞〟「」『』", '"'),
-        **dict.fromkeys("‘’‚‛‹›′", "'"),
-        **dict.fromkeys("‐‑‒–—―⸺⸻﹘", "-"),
-        **dict.fromkeys("。।॥۔", "."),
-        **dict.fromkeys("、،", ","),
-        "؛": ";",
-        "؟": "?",
-    }
-)
-
-
-class Traits(NamedTuple):
-    """What decides with which words one word is never linked.
-
-    `company`: only words of the same company are linked; negation is one, each mark is one. `value`: of a number.
-    `row`: of the table of contrasts, 0 for a word in no group.
-    """
-
-    company: str
-    value: Value | None
-    row: int
+# The numbers of a word from left to right, each with its kind: "3" is not "3rd", and "the 30s" are neither.
+Value = tuple[tuple[str, Fraction], ...]
 
 
 class Exclusions(NamedTuple):
@@ -69,7 +39,7 @@ class Exclusions(NamedTuple):
     table: npt.NDArray[np.bool_]
 
     def between(self, left: npt.ArrayLike, right: npt.ArrayLike) -> npt.NDArray[np.bool_]:
-        """Whether words are vetoed: those on the left, a row each, with those on the right, a column each."""
+        """Whether words are vetoed: one row per word on the left, one column per word on the right."""
         company, value, row = _unpacked(self.codes[np.asarray(left)][:, None])
         other_company, other_value, other_row = _unpacked(self.codes[np.asarray(right)][None, :])
         vetoed: npt.NDArray[np.bool_] = company != other_company
@@ -78,13 +48,13 @@ class Exclusions(NamedTuple):
         return vetoed
 
 
-COMPANY_BITS, VALUE_BITS = 40, 16  # where they begin; the row stands before them
+_COMPANY_BITS, _VALUE_BITS = 40, 16  # where they begin; the row stands before them
 _MOST_WORDS = 1 << 16  # that are remembered
 
 
 def _unpacked(codes: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], ...]:
-    value = (codes >> VALUE_BITS) & ((1 << (COMPANY_BITS - VALUE_BITS)) - 1)
-    return codes >> COMPANY_BITS, value, codes & ((1 << VALUE_BITS) - 1)
+    value = (codes >> _VALUE_BITS) & ((1 << (_COMPANY_BITS - _VALUE_BITS)) - 1)
+    return codes >> _COMPANY_BITS, value, codes & ((1 << _VALUE_BITS) - 1)
 
 
 class _Codes(dict[str, int]):
@@ -98,24 +68,21 @@ class _Codes(dict[str, int]):
 
     def __missing__(self, word: str) -> int:
         company, value, row = traits_of(word, self._kinds)
-        code = self._companies.setdefault(company, len(self._companies)) << COMPANY_BITS
-        code |= self._values.setdefault(value, len(self._values)) << VALUE_BITS
+        code = self._companies.setdefault(company, len(self._companies)) << _COMPANY_BITS
+        code |= self._values.setdefault(value, len(self._values)) << _VALUE_BITS
         self[word] = code | row
         return code | row
 
 
-@cache
-def _codes(kinds: tuple[VetoKind, ...]) -> list[_Codes]:
-    return [_Codes(kinds)]
+_codes = lru_cache(maxsize=4)(_Codes)
 
 
 def exclusions(vocabulary: Sequence[str], kinds: Collection[VetoKind]) -> Exclusions:
     """What the words of an example exclude. The numbers behind the codes mean nothing but that equal ones are equal."""
     chosen = tuple(kinds)
-    kept = _codes(chosen)
-    if len(kept[0]) > _MOST_WORDS:
-        kept[0] = _Codes(chosen)
-    codes = np.array(list(map(kept[0].__getitem__, vocabulary)), np.int64)
+    if len(_codes(chosen)) > _MOST_WORDS:
+        _codes.cache_clear()
+    codes = np.array(list(map(_codes(chosen).__getitem__, vocabulary)), np.int64)
     return Exclusions(codes, contrasts().table if "contrasts" in chosen else _NO_CONTRASTS)
 
 
@@ -127,36 +94,142 @@ def is_vetoed(left: str, right: str, kinds: Collection[VetoKind] = VETO_KINDS) -
     return company != other_company or differ or bool(contrasts().table[row, other_row])
 
 
-def traits_of(word: str, kinds: tuple[VetoKind, ...]) -> Traits:
-    """The traits of a word, as far as the kinds look at them; most words have none."""
+def traits_of(word: str, kinds: tuple[VetoKind, ...]) -> tuple[str, Value | None, int]:
+    """What decides with which words one word is never linked, as far as the kinds look at it; most words have nothing.
+
+    The company: only words of the same company are linked; negation is one, each mark is one. The value of a number.
+    The row of the table of contrasts, 0 for a word in no group.
+    """
     word = unicodedata.normalize("NFC", word.casefold()).translate(_APOSTROPHES)
     company = ""
     if "marks" in kinds and is_mark(word) and word not in _READ_AS_WORDS:
         company = same_mark(word)
-    elif "negation" in kinds and is_negation(word):
+    elif "negation" in kinds and _IS_NEGATION.fullmatch(word):
         company = "not"
     value = number_value(word) if "numbers" in kinds else None
     row = contrasts().rows.get(word, 0) if "contrasts" in kinds else 0
-    return Traits(company, value, row)
+    return company, value, row
 
 
-def is_negation(word: str) -> bool:
-    """Whether a word, in small letters and with straight apostrophes, denies something."""
-    return word in _NEGATIONS or word.endswith("n't") or (word.startswith(("non-", "no-")) and word[-1] != "-")
+# -- negation and marks -----------------------------------------------------------------------------------------------
+
+_APOSTROPHES = str.maketrans("’‘ʼ＇", "''''")
+_NEGATIONS = """
+    not no never neither nor none nobody nothing nowhere no-one without cannot hardly scarcely barely seldom rarely
+    unable non ain't dont doesnt didnt isnt arent wasnt werent cant couldnt wouldnt shouldnt hasnt havent hadnt wont
+"""
+_IS_NEGATION = re.compile(rf"{'|'.join(_NEGATIONS.split())}|.*n't|(non|no)-.*[^-]", re.DOTALL)
+# Marks that are read as words: "&" may be linked with "and", "%" with "percent".
+_READ_AS_WORDS = frozenset("&%‰@#")
+_SAME_MARK = str.maketrans(
+    {
+        **dict.fromkeys("“”„‟«»〝〞〟「」『』", '"'),
+        **dict.fromkeys("‘’‚‛‹›′", "'"),
+        **dict.fromkeys("‐‑‒–—―⸺⸻﹘", "-"),
+        **dict.fromkeys("。।॥۔", "."),
+        **dict.fromkeys("、،", ","),
+        "؛": ";",
+        "؟": "?",
+    }
+)
+_RUN = re.compile(r"(.)\1+", re.DOTALL)
 
 
 def same_mark(mark: str) -> str:
     """One form for all ways to write a mark: straight and curved quotes, dashes, wide forms; "!!" is "!"."""
     plain = unicodedata.normalize("NFKC", mark.translate(_SAME_MARK)).translate(_SAME_MARK)
-    return "".join(_runs(plain))
+    return _RUN.sub(lambda run: "..." if run[1] == "." else run[1], plain)
 
 
-def _runs(marks: str) -> Iterator[str]:
-    for mark, run in groupby(marks):
-        yield "..." if mark == "." and len(list(run)) > 1 else mark
+# -- numbers: numerals of any script, number words in English ---------------------------------------------------------
+
+_LONGEST = 40  # characters: nobody writes a longer row of digits in words
+_CARDINALS = """
+    zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen
+    eighteen nineteen twenty
+"""
+_ORDINALS = """
+    zeroth first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth
+    fifteenth sixteenth seventeenth eighteenth nineteenth twentieth
+"""
+_TENS = ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"]
+_LARGE = {"hundred": 100, "thousand": 1000, "million": 10**6, "billion": 10**9, "trillion": 10**12}
+# Words that count without being numerals: "a pair of dogs" are two.
+_COUNTS = {
+    "single": 1, "couple": 2, "pair": 2, "both": 2, "double": 2, "twice": 2, "duo": 2, "triple": 3,
+    "trio": 3, "dozen": 12, "half": 0.5,
+}  # fmt: skip
+_NUMERAL = re.compile(r"(\d{1,3}(?:,\d{3})+|\d+)(?:[.,](\d+))?('?[a-z]*)")
+_SIMPLE_FRACTION = re.compile(r"(\d{1,4})/0*([1-9]\d{0,3})")
+_SEPARATORS = re.compile(r"[-‐‑:/.,]")
 
 
-# -- contrasts ------------------------------------------------------------------------------------------------------
+def _number_words() -> Iterator[tuple[str, str, float]]:
+    for number, (cardinal, ordinal) in enumerate(zip(_CARDINALS.split(), _ORDINALS.split(), strict=True)):
+        yield from ((cardinal, "cardinal", number), (ordinal, "ordinal", number))
+    for number, word in enumerate(_TENS, 2):
+        stem = word[:-1]
+        for form, kind in ((word, "cardinal"), (f"{stem}ieth", "ordinal"), (f"{stem}ies", "decade")):
+            yield form, kind, 10 * number
+    for word, size in _LARGE.items():
+        yield from ((word, "cardinal", size), (f"{word}th", "ordinal", size))
+    yield from ((word, "cardinal", size) for word, size in _COUNTS.items())
+
+
+_NUMBER_WORDS = {word: (kind, Fraction(number)) for word, kind, number in _number_words()}
+
+
+def number_value(word: str) -> Value | None:
+    """The value of "2", "two", "1,000", "twenty-first", "10:30" or "½", which equal numbers share; else None.
+
+    Units that are glued to it do not count: "10am" and "10" are equal.
+    """
+    if len(word) > _LONGEST:
+        return None
+    word = "".join([str(unicodedata.decimal(character, character)) for character in word.casefold()])
+    whole = _simple(word)
+    if whole is not None:
+        return (whole,)
+    parts = _SEPARATORS.split(word)
+    numbers = [number for number in map(_simple, parts) if number is not None]
+    if ":" in word and len(numbers) > 1 and numbers[-1][1] == 0:
+        numbers.pop()  # 10:00 is 10
+    return tuple(numbers if any(map(str.isdigit, word)) else _with_tens(numbers)) or None
+
+
+def _simple(word: str) -> tuple[str, Fraction] | None:
+    """A number in one piece."""
+    if word in _NUMBER_WORDS:
+        return _NUMBER_WORDS[word]
+    if numeral := _NUMERAL.fullmatch(word):
+        whole, decimals, unit = numeral.groups()
+        value = Fraction(f"{whole.replace(',', '')}.{decimals or 0}")
+        if unit in ("st", "nd", "rd", "th"):
+            return "ordinal", value
+        if unit in ("s", "'s"):
+            return "decade", value - 1900 if 1900 <= value < 2000 else value  # the 70s are the 1970s
+        return "cardinal", value
+    if fraction := _SIMPLE_FRACTION.fullmatch(word):
+        return "cardinal", Fraction(int(fraction[1]), int(fraction[2]))
+    if len(word) == 1 and (value_of_sign := unicodedata.numeric(word, None)) is not None:
+        return "cardinal", Fraction(value_of_sign).limit_denominator(1000)
+    return None
+
+
+def _with_tens(numbers: list[tuple[str, Fraction]]) -> Iterator[tuple[str, Fraction]]:
+    """Twenty and one, or twenty and first, behind each other are one number."""
+    waiting = iter(numbers)
+    for kind, value in waiting:
+        if kind == "cardinal" and value in range(20, 100, 10) and (unit := next(waiting, None)) is not None:
+            if unit[1] in range(1, 10):
+                yield unit[0], value + unit[1]
+            else:
+                yield from ((kind, value), unit)
+        else:
+            yield kind, value
+
+
+# -- contrasts --------------------------------------------------------------------------------------------------------
 
 _NO_CONTRASTS = np.zeros((1, 1), np.bool_)
 Member = list[list[str]]  # words; those of one list are synonyms
@@ -199,7 +272,7 @@ def contrasts() -> Contrasts:
 
 
 def parse_groups(text: str) -> list[list[Member]]:
-    """A group a line, as contrasts.txt says at its top."""
+    """One group per line, as the top of contrasts.txt tells."""
     groups = []
     for line in text.splitlines():
         line = line.partition("#")[0].strip()

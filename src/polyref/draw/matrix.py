@@ -19,7 +19,7 @@ from xml.sax.saxutils import quoteattr
 import numpy as np
 
 from polyref.align import UNIT, Links
-from polyref.align.pairwise import Table, fill, trace_back
+from polyref.align.alignment import Table, fill, trace_back
 from polyref.draw import ThemeName
 from polyref.draw.colours import DARK, LIGHT, THEMES, Theme, letter
 from polyref.draw.measure import text_width

@@ -2,7 +2,7 @@
 
 In:   a lattice.
 Out:  one step for the beginning and one for each merge; the last one is the lattice itself. A figure of them.
-Not:  which pairs are merged, and why in that order (align/merge_order.py).
+Not:  which pairs are merged, and why in that order (align/alignment.py).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from itertools import accumulate, chain
 from typing import TYPE_CHECKING
 
 from polyref.align import UNIT, Links, Merge, plan_merges
-from polyref.align.similarity import Matrix, hard_similarity
+from polyref.align.alignment import Matrix, hard_similarity
 from polyref.draw.colours import letter
 from polyref.draw.figure import Figure, draw_panels, size_of
 from polyref.errors import SettingsError
@@ -48,7 +48,7 @@ def steps_of(lattice: Lattice) -> list[Step]:
     if alignment_cells(list(map(len, references))) > _MOST_CELLS:
         raise SettingsError("these references are too many or too long to be followed step by step; take some of them")
     matrix = similarity_of(lattice)
-    merges, _ = plan_merges(references, matrix, lattice.aligned.penalty, lattice.aligned.merge_order)
+    merges = plan_merges(references, matrix, lattice.aligned.penalty, lattice.aligned.merge_order)
     return [_step(lattice, matrix, merges[:done]) for done in range(len(merges) + 1)]
 
 
@@ -61,8 +61,7 @@ def similarity_of(lattice: Lattice) -> Matrix:
 
 def _step(lattice: Lattice, matrix: Matrix, merges: list[Merge]) -> Step:
     references = lattice.numbering.references
-    # Every merge joins two pieces, in either merge order.
-    now = lattice.with_states(compressed_by(references, merges, len(references) - len(merges)), PlainEngine())
+    now = lattice.with_states(compressed_by(references, merges), PlainEngine())
     if not merges or lattice.aligned is None:
         return Step(now, None, [], 0.0, frozenset())
     left, right, links = merges[-1]

@@ -2,7 +2,7 @@
 
 In:   an encoder, and sentences that have nothing to do with each other.
 Out:  the baseline b: the mean cosine of two words from two different sentences.
-Not:  rescaling with it (align/similarity.py).
+Not:  rescaling with it (align/).
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 In:   sentences, as lists of words.
 Out:  a unit vector for each word, rounded to float16.
-Not:  comparing vectors (align/similarity.py).
+Not:  comparing vectors (align/).
 """
 
 from __future__ import annotations

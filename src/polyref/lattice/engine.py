@@ -17,9 +17,15 @@ import numpy as np
 import numpy.typing as npt
 
 from polyref import compiled
-from polyref.align.merge_order import Merge, MergeOrder, plan_merges
-from polyref.align.position import distances
-from polyref.align.similarity import UNIT, Matrix, hard_similarity, soft_similarity
+from polyref.align.alignment import (
+    Matrix,
+    Merge,
+    MergeOrder,
+    hard_similarity,
+    plan_merges,
+    restrain,
+    soft_similarity,
+)
 from polyref.align.veto import Exclusions
 from polyref.lattice.build import States, build
 from polyref.lattice.determinise import MAX_STATES, Automaton, determinise, lattice_arcs, suffix_counts
@@ -113,21 +119,18 @@ class PlainEngine:
     def restrained(
         self, references: Sequence[Sequence[int]], similarity: Matrix, exclusions: Exclusions, position: int
     ) -> Matrix:
-        words = list(chain.from_iterable(references))
-        apart = distances(list(map(len, references)), position)
-        return np.where(exclusions.between(words, words), np.int32(-UNIT), similarity - apart)
+        return restrain(references, similarity, exclusions, position)
 
     def compress(
         self, references: Sequence[Sequence[int]], similarity: Matrix | None, penalty: int, merge_order: MergeOrder
     ) -> Compressed:
         if similarity is None:
             similarity = hard_similarity(list(chain.from_iterable(references)))
-        merges, pieces = plan_merges(references, similarity, penalty, merge_order)
-        return compressed_by(references, merges, pieces)
+        return compressed_by(references, plan_merges(references, similarity, penalty, merge_order))
 
     def restore(self, references: Sequence[Sequence[int]], after: Sequence[int]) -> Compressed:
         states = States(list(after), max(after) + 1)
-        return _compressed(references, states, pieces_of(references, after))
+        return _compressed(references, states)
 
     def matcher(self, references: Sequence[Sequence[int]], vocabulary: int) -> Matcher:
         trie = NgramTrie(references)
@@ -137,9 +140,9 @@ class PlainEngine:
         return search(lattice.automaton, references, lattice.count, task)
 
 
-def compressed_by(references: Sequence[Sequence[int]], merges: Sequence[Merge], pieces: int) -> Compressed:
-    """The lattice that some merges make, in plain Python; they leave the references in so many pieces."""
-    return _compressed(references, build(references, merges), pieces)
+def compressed_by(references: Sequence[Sequence[int]], merges: Sequence[Merge]) -> Compressed:
+    """The lattice that some merges make, in plain Python."""
+    return _compressed(references, build(references, merges))
 
 
 def pieces_of(references: Sequence[Sequence[int]], after: Sequence[int]) -> int:
@@ -153,14 +156,14 @@ def pieces_of(references: Sequence[Sequence[int]], after: Sequence[int]) -> int:
     return len(parts)
 
 
-def _compressed(references: Sequence[Sequence[int]], states: States, pieces: int) -> Compressed:
+def _compressed(references: Sequence[Sequence[int]], states: States) -> Compressed:
     automaton = determinise(references, states, MAX_STATES)
     arcs, _ = lattice_arcs(references, states)
     return Compressed(
         states.after,
         states=states.count,
         arcs=sum(map(len, arcs)),
-        pieces=pieces,
+        pieces=pieces_of(references, states.after),
         count=suffix_counts(automaton)[0],
         deterministic=automaton.deterministic,
         automaton=lambda: automaton,
@@ -202,9 +205,10 @@ class CompiledEngine:
     ) -> Compressed:
         words, starts = self._as_arrays(references)
         matrix = _NO_MATRIX if similarity is None else similarity
-        after, states, arcs, pieces, first, rows, final, deterministic, count = self._kernels.compress(
+        after, states, arcs, first, rows, final, deterministic, count = self._kernels.compress(
             words, starts, matrix, penalty, merge_order == "paper", MAX_STATES
         )
+        pieces = pieces_of(references, after)
         return self._compressed((words, starts, first, rows, final), after, states, arcs, pieces, deterministic, count)
 
     def restore(self, references: Sequence[Sequence[int]], after: Sequence[int]) -> Compressed:

@@ -315,14 +315,14 @@ def count_paths(first, arcs, final):
 
 
 @kernel(
-    "Tuple((int32[::1], int64, int64, int64, int32[::1], int32[:, ::1], boolean[::1], boolean, int64))"
+    "Tuple((int32[::1], int64, int64, int32[::1], int32[:, ::1], boolean[::1], boolean, int64))"
     "(int32[::1], int64[::1], int32[:, ::1], int64, boolean, int64)"
 )
 def compress(words, starts, similarity, penalty, paper, max_states):
     """From words to sentences: merge, build, determinise, count."""
-    merges, link_first, links, pieces = plan_merges(words, starts, similarity, penalty, paper)
+    merges, link_first, links = plan_merges(words, starts, similarity, penalty, paper)
     after, states = build(starts, merges, link_first, links)
     first, arcs, final = lattice_arcs(words, starts, after, states)
     d_first, d_arcs, d_final, deterministic = determinise(first, arcs, final, max_states)
     count = count_paths(d_first, d_arcs, d_final)
-    return after, states, len(arcs), pieces, d_first, d_arcs, d_final, deterministic, count
+    return after, states, len(arcs), d_first, d_arcs, d_final, deterministic, count

@@ -12,7 +12,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from polyref import compiled
-from polyref.align import AlignSettings, exclusions, whole_units
+from polyref.align import AlignSettings, whole_units
+from polyref.align.veto import exclusions
 from polyref.encode import Choosy, Encoder, Encoding, default_encoder
 from polyref.errors import InputError, SettingsError
 from polyref.lattice.engine import AutoEngine, CompiledEngine, Engine, EngineName, PlainEngine

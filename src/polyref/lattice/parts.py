@@ -8,8 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from polyref.align import MergeOrder
-from polyref.align.similarity import Matrix
+from polyref.align import Matrix, MergeOrder
 from polyref.align.veto import Exclusions
 
 

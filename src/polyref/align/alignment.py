@@ -1,0 +1,175 @@
+"""Align the references of an example, word by word and pair by pair (equation 3 of the paper), in plain Python.
+
+In:   the words of all references as numbers, each reference different from the others, and the words' vectors.
+Out:  one square matrix of similarities over all those words; the pairs of references to merge, with their links.
+Not:  where the vectors come from (encode/), which words are never linked (veto.py), merging states (lattice/).
+      The compiled twin is kernels.py.
+
+Similarities are whole numbers of 1e-4. Vectors come as unit vectors rounded to float16. Products of two float16
+numbers no larger than 1 are whole multiples of 2**-48, and their sums stay below 2**5 here, so a dot product in float64
+is exact, in whatever order a machine adds it up: the same words get the same similarity everywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import accumulate, combinations
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from polyref.align.veto import Exclusions
+
+UNIT = 10_000
+Similarity = Literal["cosine", "rescaled"]
+MergeOrder = Literal["tree", "paper"]
+Matrix = npt.NDArray[np.int32]
+Links = list[tuple[int, int]]
+Table = list[list[int]]
+
+
+class Merge(NamedTuple):
+    left: int
+    right: int
+    links: Links
+
+
+def whole_units(value: float) -> int:
+    """A similarity or a penalty as a whole number of 1e-4."""
+    return round(value * UNIT)
+
+
+# -- how alike two words are ----------------------------------------------------------------------------------------
+
+
+def hard_similarity(words: Sequence[int]) -> Matrix:
+    """1 for equal words, else 0."""
+    numbers = np.asarray(words)
+    return np.where(numbers[:, None] == numbers[None, :], UNIT, 0).astype(np.int32)
+
+
+def soft_similarity(
+    words: Sequence[int], vectors: npt.NDArray[np.float16], known: npt.NDArray[np.bool_], baseline: float
+) -> Matrix:
+    """The cosine of each two words' vectors, less what unrelated words have in common.
+
+    (cos - b) / (1 - b); with a baseline b of 0 it is the plain cosine. A word without a vector is alike to itself
+    and to nothing else; a vector of length 0 is alike to nothing.
+    """
+    exact = vectors.astype(np.float64)
+    products = exact @ exact.T
+    squares = products.diagonal()
+    lengths = np.sqrt(squares[:, None] * squares[None, :])
+    cosines: npt.NDArray[Any] = np.zeros_like(products)
+    np.divide(products, lengths, out=cosines, where=lengths > 0)
+    scaled = np.rint((cosines - baseline) * (UNIT / (1.0 - baseline))).astype(np.int32)
+    if not known.all():
+        scaled = np.where(known[:, None] & known[None, :], scaled, hard_similarity(words))
+    return scaled
+
+
+def places(length: int, weight: int) -> list[int]:
+    """The places of a reference's words: 0 for the first one, the weight for the last, and evenly between.
+
+    Word u of m stands at weight * u / (m - 1), to the nearest whole unit, a half upwards; a word that is alone
+    stands in the middle. Whole numbers, so that every machine and both engines find the same.
+    """
+    steps = length - 1
+    if not steps:
+        return [weight // 2]
+    return [(2 * weight * u + steps) // (2 * steps) for u in range(length)]
+
+
+def restrain(references: Sequence[Sequence[int]], similarity: Matrix, exclusions: Exclusions, weight: int) -> Matrix:
+    """The similarity, less what the places of the two words differ by (`weight` units at most); vetoed pairs are -1."""
+    words = [word for reference in references for word in reference]
+    place = np.array([place for reference in references for place in places(len(reference), weight)], np.int32)
+    apart = np.abs(place[:, None] - place[None, :])
+    return np.where(exclusions.between(words, words), np.int32(-UNIT), similarity - apart)
+
+
+# -- two references -------------------------------------------------------------------------------------------------
+
+
+def align(similarity: Sequence[Sequence[int]], penalty: int) -> tuple[int, Links]:
+    """The best score of any alignment, and the links of the one that is chosen among the best.
+
+    Rows are words of the left reference, columns words of the right one.
+    """
+    opt = fill(similarity, penalty)
+    return opt[-1][-1], trace_back(opt)
+
+
+def fill(similarity: Sequence[Sequence[int]], penalty: int) -> Table:
+    """opt[u][v] is the worth of the best alignment of the first u words on the left with the first v on the right."""
+    above = [0] * (len(similarity[0]) + 1)
+    opt = [above]
+    for row in similarity:
+        best = 0
+        here = [0]
+        for v, alike in enumerate(row):
+            # max(), written out: this is the innermost line of everything.
+            linked = above[v] + alike - penalty
+            if above[v + 1] > best:
+                best = above[v + 1]
+            if linked > best:
+                best = linked
+            here.append(best)
+        opt.append(here)
+        above = here
+    return opt
+
+
+def trace_back(opt: Table) -> Links:
+    """The links, from the last word to the first and then turned round.
+
+    A tie goes to the gap: a link worth nothing is no evidence that two words mean the same. The left word is
+    dropped if that loses nothing, else the right one.
+    """
+    links = []
+    u, v = len(opt) - 1, len(opt[0]) - 1
+    while u > 0 and v > 0:
+        if opt[u - 1][v] == opt[u][v]:
+            u -= 1
+        elif opt[u][v - 1] == opt[u][v]:
+            v -= 1
+        else:
+            u, v = u - 1, v - 1
+            links.append((u, v))
+    links.reverse()
+    return links
+
+
+# -- all references -------------------------------------------------------------------------------------------------
+
+
+def plan_merges(
+    references: Sequence[Sequence[int]], similarity: Matrix, penalty: int, merge_order: MergeOrder
+) -> list[Merge]:
+    """The pairs to merge, best first, with their links.
+
+    Pairs are taken by the worth of their alignment, ties by position. "tree" merges a pair unless merged pairs
+    already join its two references by a chain; "paper" unless both its references have been merged with something.
+    """
+    starts = list(accumulate(map(len, references), initial=0))
+    tables: dict[tuple[int, int], Table] = {}
+    for left, right in combinations(range(len(references)), 2):
+        block = similarity[starts[left] : starts[left + 1], starts[right] : starts[right + 1]]
+        tables[left, right] = fill(block.tolist(), penalty)
+    by_worth = sorted(tables, key=lambda pair: (-tables[pair][-1][-1], pair))
+
+    merges = []
+    piece = list(range(len(references)))
+    merged = [False] * len(references)
+    for left, right in by_worth:
+        if tables[left, right][-1][-1] == 0:
+            break  # no links from here on, so there is nothing to join
+        joined = merged[left] and merged[right] if merge_order == "paper" else piece[left] == piece[right]
+        if joined:
+            continue
+        merges.append(Merge(left, right, trace_back(tables[left, right])))
+        merged[left] = merged[right] = True
+        old, new = piece[right], piece[left]
+        piece = [new if number == old else number for number in piece]
+    return merges
