@@ -221,7 +221,7 @@ def test_numbers_that_do_not_fit_are_refused_by_the_name_of_the_image(run, folde
     root = helper.make_node("Sqrt", ["image"], ["map"])
     model = tiny_model(tmp_path / "nan.onnx", ["n", 3, 8, 8], [root], {"map": ["n", 3, 8, 8]})
     done = run("features", folder / "red.png", "--model", model, "-o", tmp_path / "g.npz")
-    assert "red.png: the model gives features that are no numbers" in done.err
+    assert "red.png: the model gives features that are not numbers" in done.err
 
 
 @pytest.mark.parametrize(
@@ -246,7 +246,7 @@ def test_numbers_that_do_not_fit_are_refused_by_the_name_of_the_image(run, folde
         (["--model", "gone.onnx"], "gone.onnx: there is no such file"),
         (["--model", "FOLDER"], "this is a folder; name a file in it"),
         (["--model", "a" * 300], "cannot be opened (File name too long)"),
-        (["--model", "FOLDER/notes.txt"], "is no model that onnxruntime can run"),
+        (["--model", "FOLDER/notes.txt"], "onnxruntime cannot run it"),
         (["--layout", "nhwc"], "the model takes images of 8 channels; give one that takes 1 or 3"),
     ],
 )
@@ -263,7 +263,7 @@ def test_what_cannot_be_is_said_in_one_line(run, folder, model, options, says, t
     ("shape", "says"),
     [
         (["n", 3, "h", "w"], "takes images of any size; give --size"),
-        (["n", "c", "h", "w"], "say --layout nchw or nhwc"),
+        (["n", "c", "h", "w"], "give --layout nchw or nhwc"),
         (["n", 12], "give one that takes images"),
     ],
 )
@@ -354,7 +354,7 @@ def test_a_model_of_half_precision_gets_numbers_that_are_too_large_without_a_war
     options = ["--model", model, "--mean", "0", "--std", "0.000001", "--float32"]
     done = run("features", folder / "red.png", *options, "-o", tmp_path / "f.npz")
     assert done.code == 2
-    assert "red.png: the model gives features that are no numbers" in done.err
+    assert "red.png: the model gives features that are not numbers" in done.err
     assert done.err.count("\n") == 1
 
 

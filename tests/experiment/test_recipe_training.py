@@ -182,7 +182,7 @@ def test_other_data_in_the_same_folder_is_refused(tmp_path: Path, data, trained:
         ("data", "train", "gone.jsonl", "gone.jsonl: there is no such file"),
         ("data", "dev", "gone.jsonl", "gone.jsonl"),
         ("data", "features", "gone.npz", "data.features: gone.npz: there is no such file"),
-        ("model", "feature_size", 7, "6 features an image, but the model reads 7"),
+        ("model", "feature_size", 7, "6 features per image, but the model reads 7"),
     ],
 )
 def test_files_that_are_not_there_or_do_not_fit_are_named(tmp_path: Path, photos, section, key, value, said):

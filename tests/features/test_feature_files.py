@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from polyref.errors import InputError
-from polyref.features.feature_files import read_file
+from polyref.features.features import read_file
 
 IDS = ["i0", "i1", "i2"]
 ROWS = np.random.default_rng(0).standard_normal((3, 400)).astype(np.float32)
@@ -67,9 +67,15 @@ def safetensors(header: str | dict[str, Any], data: bytes = DATA) -> bytes:
     return struct.pack("<Q", len(text)) + text + data
 
 
-def tensor(shape: Any = (3, 400), offsets: Any = WHOLE, dtype: Any = "F32", ids: Any = '["i0", "i1", "i2"]') -> bytes:
+def tensor(
+    shape: Any = (3, 400),
+    offsets: Any = WHOLE,
+    dtype: Any = "F32",
+    ids: Any = '["i0", "i1", "i2"]',
+    name: str = "feats",
+) -> bytes:
     entry = {"dtype": dtype, "shape": shape, "data_offsets": offsets}
-    return safetensors({"feats": entry, "__metadata__": {"ids": ids}})
+    return safetensors({name: entry, "__metadata__": {"ids": ids}})
 
 
 def refused(path: Path, ids: Path | None = None) -> str:
@@ -115,6 +121,8 @@ def refused(path: Path, ids: Path | None = None) -> str:
         tensor(shape=[-3, -400]),
         tensor(shape=[99999999999999999999, 400]),
         tensor(shape=5),
+        tensor(ids=5),
+        tensor(ids=None),
     ],
 )
 def test_a_damaged_file_is_refused_in_one_line(content: bytes, tmp_path: Path):
@@ -148,7 +156,7 @@ def test_an_archive_that_is_locked_or_packed_in_an_unknown_way_says_so(tmp_path:
 def test_the_places_of_a_tensor_must_fit_its_shape_and_the_file(offsets, shape, tmp_path: Path):
     path = tmp_path / "f.safetensors"
     path.write_bytes(tensor(shape, offsets))
-    assert "cannot be read (feats: " in refused(path)
+    assert "cannot be read (" in refused(path)
 
 
 def test_a_tensor_may_stand_behind_others(tmp_path: Path):
@@ -162,7 +170,7 @@ def test_a_tensor_may_stand_behind_others(tmp_path: Path):
     assert np.array_equal(rows, ROWS)
 
 
-@pytest.mark.parametrize("ids", [5, None, "5", '"abc"', "[1.5, 2, 3]", "[true, 1, 2]", '[["a"], "b", "c"]', "{}", "["])
+@pytest.mark.parametrize("ids", ["5", '"abc"', "[1.5, 2, 3]", "[true, 1, 2]", '[["a"], "b", "c"]', "{}", "["])
 def test_metadata_that_is_no_list_of_ids_is_refused(ids, tmp_path: Path):
     path = tmp_path / "f.safetensors"
     path.write_bytes(tensor(ids=ids))
@@ -196,7 +204,7 @@ def test_nothing_is_ever_unpickled(name, method, tmp_path: Path):
         (lambda path: np.savez(path, ids=IDS, x=ROWS), 'holds "ids", "x", but no "feats"'),
         (lambda path: np.savez(path), 'holds nothing; name the features "feats"'),
         (
-            lambda path: path.write_bytes(safetensors({"x": {}, "__metadata__": {}})),
+            lambda path: path.write_bytes(tensor(name="x")),
             'holds "x", but no "feats"; name the features "feats"',
         ),
     ],
@@ -216,7 +224,7 @@ def test_many_other_names_are_not_all_listed(tmp_path: Path):
 def test_features_without_ids_name_the_option_that_takes_them(tmp_path: Path):
     np.save(tmp_path / "f.npy", ROWS)
     said = refused(tmp_path / "f.npy")
-    assert "holds features without their ids; give a file of ids, one a line" in said
+    assert "holds features without their ids; give a file of ids, one per line" in said
     assert "--feature-ids" in said
     assert "feature_ids" in said
 
@@ -257,12 +265,12 @@ def test_only_the_end_of_a_line_parts_ids(id_file: IdFile, tmp_path: Path):
 
 def test_another_number_of_ids_names_their_file(id_file: IdFile, tmp_path: Path):
     path = id_file(b"i0\ni1\n")
-    says = f"{path}: 2 ids, but {tmp_path / 'f.npy'} has 3 rows of features; give one id a row"
+    says = f"{path}: 2 ids, but {tmp_path / 'f.npy'} has 3 rows of features; give one id per row"
     assert refused(tmp_path / "f.npy", path) == says
     path = id_file(b"")
     assert refused(tmp_path / "f.npy", path).startswith(f"{path}: ")
     path = id_file(b"i0\n\xff\ni2\n")
-    assert refused(tmp_path / "f.npy", path).startswith(f"{path}: is no text")
+    assert refused(tmp_path / "f.npy", path).startswith(f"{path}: is not UTF-8")
 
 
 def test_given_ids_count_and_those_in_the_file_do_not(id_file: IdFile, tmp_path: Path):
@@ -296,13 +304,13 @@ def test_ids_are_texts_or_whole_numbers(array, ids, tmp_path: Path):
 )
 def test_other_ids_are_refused(array, form, tmp_path: Path):
     np.savez(tmp_path / "f.npz", ids=array, feats=ROWS)
-    says = f"ids of the form {form}; give a row of texts or of whole numbers"
+    says = f"ids of the form {form}; save a row of strings or of whole numbers"
     assert says in refused(tmp_path / "f.npz")
 
 
-def test_ids_of_bytes_that_are_no_text_are_refused(tmp_path: Path):
+def test_ids_of_bytes_that_are_not_utf_8_are_refused(tmp_path: Path):
     np.savez(tmp_path / "f.npz", ids=np.array([b"a", b"\xff", b"c"]), feats=ROWS)
-    assert "an id is not UTF-8" in refused(tmp_path / "f.npz")
+    assert "'utf-8' codec can't decode byte 0xff" in refused(tmp_path / "f.npz")
 
 
 def test_compressed_features_that_do_not_fit_into_memory_are_to_be_saved_otherwise(

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from safetensors.numpy import save
 
 from polyref.errors import InputError
-from polyref.features.feature_files import read_file
+from polyref.features.features import read_file
 
 IDS = ["a", "b", "c"]
 ROWS = np.arange(12, dtype=np.float32).reshape(3, 4)

@@ -132,11 +132,11 @@ def test_inputs_that_a_model_cannot_read_are_refused(tmp_path: Path):
         with pytest.raises(SettingsError) as caught:
             wrong()
         assert "; " in str(caught.value)  # what is wrong; cure
-    with pytest.raises(InputError, match="4 features an image, but the model reads 5"):
+    with pytest.raises(InputError, match="4 features per image, but the model reads 5"):
         captioner.generate(IMAGES[:, :4])
     with pytest.raises(InputError, match="features of the form 5"):
         captioner.generate(IMAGES[0])
-    with pytest.raises(InputError, match="no numbers"):
+    with pytest.raises(InputError, match="not numbers"):
         captioner.generate(np.full((1, FEATURE_SIZE), np.nan, np.float32))
 
 

@@ -61,7 +61,7 @@ def features(
     Needs onnxruntime and Pillow: pip install "polyref[images]".
     """  # fmt: skip
     from polyref.features.extraction import ImageSettings, extract_features
-    from polyref.features.image_files import find_images
+    from polyref.features.images import find_images
 
     settings = ImageSettings(
         size=size,
@@ -77,7 +77,7 @@ def features(
     )
     found = find_images(images, ids)
     with progress_bar(len(found), "reading", "images", rate_digits=1) as show:
-        report = extract_features(found, model, output, settings, on_progress=lambda done: show(done, done))
+        report = extract_features(found, model, output, settings, lambda done: show(done, done))
     _show(report, output, as_json)
 
 

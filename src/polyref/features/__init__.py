@@ -1,1 +1,2 @@
-"""Features of images: the files that hold them, and making them with any image model in the ONNX format."""
+"""Images to vectors: feature files (features.py), and making them: images.py finds and reads images, extraction.py runs
+an image model over them."""

@@ -1,35 +1,37 @@
 """Features of images, by any image model that was exported to ONNX.
 
-In:   images; an ONNX model with one input.
+In:   images; an ONNX model with one input, run by onnxruntime.
 Out:  an npz file with `ids` and `feats`, as features.py reads it, written whole or not at all.
-Not:  finding and reading images (image_files.py), the model (onnx_model.py), what captioners do with features
-      (captioner.py).
+Not:  finding and reading images (images.py), what captioners do with features (model/captioner.py).
 
 Rows wait in a temporary file, so that memory does not grow with their number.
 """
 
 from __future__ import annotations
 
-import shutil
-import zipfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 
+from polyref.data.extras import load
+from polyref.data.opening import is_folder
 from polyref.data.output import check_output_is_none_of, open_output, open_spool
 from polyref.errors import InputError, OutputError, SettingsError
-from polyref.features.image_files import ImageFile, ImageReader, Pixels
-from polyref.features.onnx_model import Layout, OnnxModel
+from polyref.features.features import write_npz
+from polyref.features.images import MODES, ImageReader, Pixels
 
+Layout = Literal["nchw", "nhwc"]
 Precision = Literal["float16", "float32"]
 Fit = Literal["crop", "squash"]
 _STORED = {"float16": "<f2", "float32": "<f4"}
+_TYPES = {"tensor(float)": np.float32, "tensor(float16)": np.float16, "tensor(uint8)": np.uint8}
+_ONLY_FATAL = 4
 _LARGEST = 10_000
-_MOST = 1_000_000  # of a mean or a deviation, so that what single precision holds cannot run over
+_MOST = 1_000_000  # of a mean or a deviation, so that single precision cannot overflow
 _ENLARGED = 256 / 224
 _MEAN, _STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)  # of ImageNet, which most image models are trained on
 
@@ -78,7 +80,7 @@ class ImageSettings:
 
 @dataclass(slots=True)
 class FeatureReport:
-    """What was written: how many images, of how many numbers each, and which files were left out."""
+    """What was written: the number of images and of features per image, and which files were left out."""
 
     images: int = 0
     size: int = 0
@@ -86,124 +88,180 @@ class FeatureReport:
 
 
 def extract_features(
-    images: Sequence[ImageFile],
+    images: Mapping[str, Path],
     model: str | Path,
-    output: str | Path,
-    settings: ImageSettings | None = None,
-    *,
-    on_progress: Callable[[int], None] = lambda done: None,
+    output: str,
+    settings: ImageSettings,
+    on_progress: Callable[[int], None],
 ) -> FeatureReport:
-    """Run a model over images, and write the features of each under its id; `on_progress` is told how many are done."""
-    settings = settings or ImageSettings()
-    if not str(output).endswith(".npz"):
+    """Run a model over images, and write the features of each under its id; `on_progress` gets the number done."""
+    if not output.endswith(".npz"):
         raise OutputError(f"{output}: features are written as npz; end the name in .npz")
-    if not images:
-        raise SettingsError("there are no images; give at least one")
-    check_output_is_none_of(str(output), {"the model": model})
-    for image in images:
-        check_output_is_none_of(str(output), {"one of the images": image.path})
+    check_output_is_none_of(output, {"the model": model})
+    for path in images.values():
+        check_output_is_none_of(output, {"one of the images": path})
     network = OnnxModel.open(Path(model), settings.output, settings.layout)
-    reader = _reader(network, settings)
-    report = FeatureReport()
+    reader, batch = _reader(network, settings), network.batch or settings.batch
+    report, everything = FeatureReport(), list(images)
     ids: list[str] = []
-    with open_output(str(output)) as stream, open_spool(str(output)) as spool:
-        for chosen, pixels in _batches(images, reader, network.batch or settings.batch, settings.skip_broken, report):
-            rows = _rounded(network.run(pixels), chosen, settings.precision)
-            if ids and rows.shape[1] != report.size:
-                problem = f"{rows.shape[1]} features, but {report.size} for the images before it"
-                raise InputError(problem, "choose another output of the model", file=str(chosen[0].path))
-            spool.write(rows.tobytes())
-            ids += [image.id for image in chosen]
-            report.images, report.size = len(ids), rows.shape[1]
+    with open_output(output) as stream, open_spool(output) as spool:
+        for first in range(0, len(everything), batch):
+            read: dict[str, Pixels] = {}
+            for id in everything[first : first + batch]:
+                try:
+                    read[id] = reader.read(images[id])
+                except InputError:
+                    if not settings.skip_broken:
+                        raise
+                    report.skipped.append(str(images[id]))
+            if read:
+                rows = network.run(np.stack(list(read.values())))
+                if rows.shape[1] != (report.size or rows.shape[1]):
+                    problem = f"{rows.shape[1]} features, but {report.size} for the images before it"
+                    raise InputError(problem, "choose another output of the model", file=str(images[next(iter(read))]))
+                spool.write(_rounded(rows, [images[id] for id in read], settings.precision).tobytes())
+                ids += read
+                report.images, report.size = len(ids), rows.shape[1]
             on_progress(len(ids) + len(report.skipped))
         if not ids:
             raise InputError("cannot be read, and no other image can", "give others", file=report.skipped[0])
-        _write(stream, ids, spool, report.size, settings.precision)
+        write_npz(stream, ids, spool, report.size, _STORED[settings.precision])
     return report
 
 
 def _reader(network: OnnxModel, settings: ImageSettings) -> ImageReader:
+    name, channels = network.name, network.channels
     height, width = network.height or settings.size, network.width or settings.size
     if height is None or width is None:
-        raise SettingsError(f"{network.name} takes images of any size; give --size")
+        raise SettingsError(f"{name} takes images of any size; give --size")
     if settings.size is not None and (height, width) != (settings.size, settings.size):
-        raise SettingsError(
-            f"{network.name} takes images of {height} x {width}, and the size is {settings.size}; leave it out"
-        )
-    if network.takes_bytes and (settings.mean is not None or settings.std is not None):
-        raise SettingsError(f"{network.name} takes bytes and normalises them itself; leave --mean and --std out")
+        raise SettingsError(f"{name} takes images of {height} x {width}, and the size is {settings.size}; leave it out")
+    if network.dtype == np.uint8 and (settings.mean is not None or settings.std is not None):
+        raise SettingsError(f"{name} takes bytes and normalises them itself; leave --mean and --std out")
     if settings.resize is not None and settings.resize < min(height, width):
         raise SettingsError(f"resize is {settings.resize}, and the model takes {min(height, width)}; give that or more")
-    mean, std = (_MEAN, _STD) if network.channels == 3 else ((0.0,), (1.0,))
+    if channels not in MODES:
+        raise SettingsError(f"the model takes images of {channels} channels; give one that takes 1 or 3")
+    mean, std = (_MEAN, _STD) if channels == 3 else ((0.0,), (1.0,))
     return ImageReader(
         height,
         width,
-        network.channels,
-        enlarged=1.0 if settings.fit == "squash" else (settings.resize or 0) / min(height, width) or _ENLARGED,
+        channels,
+        enlarged=settings.resize / min(height, width) if settings.resize else _ENLARGED,
         squash=settings.fit == "squash",
-        as_bytes=network.takes_bytes,
-        mean=_each("mean", settings.mean or mean, network.channels),
-        std=_each("std", settings.std or std, network.channels),
+        as_bytes=network.dtype == np.uint8,
+        mean=_each("mean", settings.mean or mean, channels),
+        std=_each("std", settings.std or std, channels),
     )
 
 
 def _each(name: str, values: Sequence[float], channels: int) -> tuple[float, ...]:
     """A number for each channel; one number is for all of them."""
     if len(values) not in (1, channels):
-        raise SettingsError(
-            f"--{name} has {len(values)} numbers, and images have {channels} channels; give one or {channels}"
-        )
+        many = f"{len(values)} numbers, and images have {channels} channels"
+        raise SettingsError(f"--{name} has {many}; give one or {channels}")
     return tuple(values) * (channels // len(values))
 
 
-def _batches(
-    images: Sequence[ImageFile], reader: ImageReader, size: int, skip_broken: bool, report: FeatureReport
-) -> Iterator[tuple[list[ImageFile], Pixels]]:
-    """Images with their pixels, so many at a time; those that cannot be read go into the report, or are an error."""
-    chosen: list[ImageFile] = []
-    pixels: list[Pixels] = []
-    for image in images:
-        try:
-            found = reader.read(image.path)
-        except InputError:
-            if not skip_broken:
-                raise
-            report.skipped.append(str(image.path))
-            continue
-        chosen.append(image)
-        pixels.append(found)
-        if len(chosen) == size:
-            yield chosen, np.stack(pixels)
-            chosen, pixels = [], []
-    if chosen:
-        yield chosen, np.stack(pixels)
-
-
-def _rounded(rows: npt.NDArray[Any], images: Sequence[ImageFile], precision: Precision) -> npt.NDArray[Any]:
+def _rounded(rows: Pixels, paths: Sequence[Path], precision: Precision) -> Pixels:
     """The rows as they are written. What features.py would refuse later is refused here, by the name of its file."""
     with np.errstate(over="ignore"):
         rounded = rows.astype(_STORED[precision])
     for problem, cure, found in (
-        ("the model gives features that are no numbers (NaN or infinite)", "use another model", rows),
+        ("the model gives features that are not numbers (NaN or infinite)", "use another model", rows),
         ("features too large for float16", "add --float32", rounded),
     ):
         wrong = np.flatnonzero(~np.isfinite(found).all(1))
         if len(wrong):
-            raise InputError(problem, cure, file=str(images[int(wrong[0])].path))
+            raise InputError(problem, cure, file=str(paths[int(wrong[0])]))
     return rounded
 
 
-def _write(stream: BinaryIO, ids: list[str], spool: BinaryIO, size: int, precision: Precision) -> None:
-    """An npz of which nothing tells when it was made. Features are not compressed, so that they can be mapped."""
-    with zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED) as archive:
-        with archive.open(_member("ids"), "w") as file:
-            np.lib.format.write_array(file, np.array(ids), allow_pickle=False)
-        with archive.open(_member("feats"), "w", force_zip64=True) as file:
-            header = {"descr": _STORED[precision], "fortran_order": False}
-            np.lib.format.write_array_header_1_0(file, {**header, "shape": (len(ids), size)})
-            spool.seek(0)
-            shutil.copyfileobj(spool, file)
+@dataclass(frozen=True, slots=True)
+class OnnxModel:
+    """`height`, `width` and `batch` are None where the model takes any."""
+
+    name: str
+    session: Any
+    input: str
+    output: str
+    dtype: Any
+    layout: Layout
+    channels: int
+    height: int | None
+    width: int | None
+    batch: int | None
+
+    @classmethod
+    def open(cls, path: Path, output: str | None, layout: Layout | None) -> OnnxModel:
+        """Open a model; where it has several outputs, one must be named."""
+        session, name = _session(path), str(path)
+        inputs = session.get_inputs()
+        if len(inputs) != 1:
+            listed = ", ".join(one.name for one in inputs)
+            raise InputError(f"the model has {len(inputs)} inputs ({listed})", "give one that takes images", file=name)
+        [image] = inputs
+        if image.type not in _TYPES or len(image.shape) != 4:
+            problem = f"the model takes {image.type} of {_shown(image.shape)}"
+            raise InputError(problem, "give one that takes images: images x channels x height x width", file=name)
+        # Images have 1 or 3 channels.
+        layout = layout or ("nchw" if image.shape[1] in (1, 3) else "nhwc" if image.shape[3] in (1, 3) else None)
+        if layout is None:
+            problem = f"the model takes {_shown(image.shape)}, which does not tell where the channels are"
+            raise InputError(problem, "give --layout nchw or nhwc", file=name)
+        outputs = [str(one.name) for one in session.get_outputs()]
+        if output is None and len(outputs) > 1:
+            many = f"{len(outputs)} outputs ({', '.join(outputs)})"
+            raise SettingsError(f"{name} has {many}; choose one with --output-name")
+        if output is not None and output not in outputs:
+            raise SettingsError(f'{name} has no output "{output}"; choose one of {", ".join(outputs)}')
+        fixed = [size if isinstance(size, int) and size > 0 else None for size in image.shape]
+        batch, channels, height, width = fixed if layout == "nchw" else (fixed[0], fixed[3], fixed[1], fixed[2])
+        dtype = _TYPES[image.type]
+        return cls(name, session, image.name, output or outputs[0], dtype, layout, channels or 3, height, width, batch)
+
+    def run(self, pixels: Pixels) -> npt.NDArray[np.float32]:
+        """images x height x width x channels -> images x features; a map or a row of vectors is averaged over."""
+        count = len(pixels)
+        given = pixels if self.layout == "nhwc" else pixels.transpose(0, 3, 1, 2)
+        with np.errstate(over="ignore"):  # what half precision does not hold shows in the features
+            given = np.ascontiguousarray(given, self.dtype)
+        if self.batch is not None and count < self.batch:  # fewer than the model takes at once
+            given = np.concatenate([given, np.zeros((self.batch - count, *given.shape[1:]), self.dtype)])
+        try:
+            [found] = self.session.run([self.output], {self.input: given})
+        except Exception as error:  # the library has a class for each of its states
+            problem = f"the model cannot be run ({_first_line(error)})"
+            raise InputError(problem, "check --size and --layout", file=self.name) from None
+        found = np.asarray(found)
+        if found.ndim not in (2, 3, 4) or len(found) != len(given) or found.dtype.kind != "f" or not found.size:
+            problem = f'the output "{self.output}" is {_shown(found.shape)} {found.dtype} for {len(given)} images'
+            raise InputError(problem, "choose one with a row of numbers for each image", file=self.name)
+        # A map has its channels where the images have them; a row of vectors has them last.
+        places = {2: (), 3: (1,), 4: (2, 3) if self.layout == "nchw" else (1, 2)}[found.ndim]
+        with np.errstate(over="ignore", invalid="ignore"):  # whoever writes them looks for what is not a number
+            averaged = found.astype(np.float32).mean(places, dtype=np.float64) if places else found
+            return np.asarray(averaged[:count], np.float32)
 
 
-def _member(name: str) -> zipfile.ZipInfo:
-    return zipfile.ZipInfo(f"{name}.npy", date_time=(1980, 1, 1, 0, 0, 0))
+def _session(path: Path) -> Any:
+    runtime = load("onnxruntime", purpose="running an image model", extra="images")
+    cure = "give a model in the ONNX format"
+    if is_folder(path, gone="there is no such file", cure=cure):
+        raise InputError("this is a folder", "name a file in it", file=str(path))
+    runtime.set_default_logger_severity(_ONLY_FATAL)
+    options = runtime.SessionOptions()
+    options.log_severity_level = _ONLY_FATAL
+    options.use_deterministic_compute = True
+    try:
+        return runtime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    except Exception as error:  # the library has a class for each of its states
+        raise InputError(f"onnxruntime cannot run it ({_first_line(error)})", cure, file=str(path)) from None
+
+
+def _shown(shape: Sequence[Any]) -> str:
+    return " x ".join("?" if size is None else str(size) for size in shape) or "one number"
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().partition("\n")[0][:200]

@@ -1,44 +1,54 @@
-"""Features of images, from a file: one row of numbers for each id.
+"""Features of images, from a file: one row of numbers per id.
 
-In:   npz (`ids`, `feats`), npy with a file of ids, or safetensors (`feats`, and `ids` there or in a file).
-Out:  the rows of some ids; their mean and standard deviation; a fingerprint of them.
-Not:  making features of images (extraction.py), what a model does with them (captioner.py).
+In:   npz (`ids`, `feats`), npy with a file of ids, or safetensors (`feats`; `ids` there or in a file), told apart by
+      content.
+Out:  the rows of some ids; their mean and standard deviation; a fingerprint of them. An npz file.
+Not:  making features of images (extraction.py), what a model does with them (model/captioner.py).
 
-Rows stay in the file until they are asked for, unless it is compressed.
+Rows stay in the file until they are asked for, unless it is compressed. Nothing is ever unpickled.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import math
+import os
+import shutil
+import warnings
+import zipfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
+from safetensors import safe_open
 
+from polyref.data.lines import read_lines
 from polyref.errors import InputError
-from polyref.features.feature_files import read_file
+from polyref.files import reading, words_of
 
+Rows = npt.NDArray[Any]
 _ROWS_AT_ONCE = 4096
 _ROWS_OF_A_FINGERPRINT = 1000
 _NAMED = 3
 # Far from where squares of gradients pass what single precision holds; real features are far below.
 _LARGEST = 1e12
+_TYPES = {"F16": np.float16, "F32": np.float32, "F64": np.float64, "I32": np.int32, "I64": np.int64}
+_NPY_VERSIONS = ((1, 0), (2, 0), (3, 0))
+_ENCRYPTED = 1
 
 
 class Features:
     """Rows by their ids. `size` is the length of a row."""
 
-    def __init__(self, ids: Sequence[str], rows: npt.NDArray[Any], *, name: str = "features"):
+    def __init__(self, ids: Sequence[str], rows: Rows, *, name: str = "features"):
         self._name = name
         if rows.ndim != 2 or not rows.shape[1] or rows.dtype.kind not in "fiu":
-            raise self._error(
-                f"features of the form {' x '.join(map(str, rows.shape))} {rows.dtype}", "give ids x numbers"
-            )
+            raise self._error(f"features of the form {_by(rows.shape)} {rows.dtype}", "give ids x numbers")
         if len(ids) != len(rows):
-            raise self._error(f"{len(ids)} ids, but {len(rows)} rows of features", "give one id a row")
+            raise self._error(f"{len(ids)} ids, but {len(rows)} rows of features", "give one id per row")
         self._number = {id: number for number, id in enumerate(ids)}
         if len(self._number) != len(ids):
             twice = next(id for number, id in enumerate(ids) if self._number[id] != number)
@@ -47,7 +57,7 @@ class Features:
 
     @classmethod
     def open(cls, path: str | Path, ids: str | Path | None = None) -> Features:
-        """Open a feature file; `ids` is a file with an id a line, for formats that do not hold them."""
+        """Open a feature file; `ids` is a file with one id per line, for formats that do not hold them."""
         names, rows = read_file(Path(path), None if ids is None else Path(ids))
         return cls(names, rows, name=str(path))
 
@@ -64,20 +74,20 @@ class Features:
     def check(self, ids: Sequence[str], *, size: int | None = None) -> None:
         """Refuse ids without features, rows of another size, and numbers that are none or too large to learn from."""
         if size is not None and size != self.size:
-            raise self._error(
-                f"{self.size} features an image, but the model reads {size}", "give others, or set the model's size"
-            )
+            problem = f"{self.size} features per image, but the model reads {size}"
+            raise self._error(problem, "give others, or set the model's size")
         missing = [id for id in dict.fromkeys(ids) if id not in self._number]
         if missing:
             raise self._error(f"no features for {_some(missing)}", "add them, or leave those examples out")
         for chosen, rows in self._parts(ids):
             sizes = np.abs(rows).max(1)  # NaN where a number is none
-            bad = [chosen[place] for place in np.flatnonzero(~np.isfinite(sizes)).tolist()]
-            if bad:
-                raise self._error(f"features that are no numbers (NaN or infinite) for {_some(bad)}", "make them anew")
-            bad = [chosen[place] for place in np.flatnonzero(sizes > _LARGEST).tolist()]
-            if bad:
-                raise self._error(f"features as large as {sizes.max():.2g} for {_some(bad)}", "scale them down")
+            for problem, cure, bad in (
+                ("features that are not numbers (NaN or infinite)", "make them again", ~np.isfinite(sizes)),
+                (f"features as large as {sizes.max():.2g}", "scale them down", sizes > _LARGEST),
+            ):
+                if bad.any():
+                    wrong = [chosen[place] for place in np.flatnonzero(bad).tolist()]
+                    raise self._error(f"{problem} for {_some(wrong)}", cure)
 
     def rows(self, ids: Sequence[str]) -> npt.NDArray[np.float32]:
         """ids x size."""
@@ -95,13 +105,6 @@ class Features:
         found.update(json.dumps([len(ids), self.size, self._rows.dtype.str, chosen]).encode())
         found.update(self._rows[self._numbers(chosen)].tobytes())
         return found.hexdigest()
-
-    def _numbers(self, ids: Sequence[str]) -> npt.NDArray[np.int64]:
-        try:
-            return np.array([self._number[id] for id in ids], np.int64)
-        except KeyError:
-            self.check(ids)
-            raise
 
     def standardisation(self, ids: Sequence[str]) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
         """The mean and the standard deviation of each feature over some ids: those of the training set, and no others.
@@ -121,6 +124,13 @@ class Features:
         constant = deviation <= 1e-6 * np.maximum(np.abs(mean), 1e-6)
         return mean.astype(np.float32), np.where(constant, 1.0, deviation).astype(np.float32)
 
+    def _numbers(self, ids: Sequence[str]) -> npt.NDArray[np.int64]:
+        try:
+            return np.array([self._number[id] for id in ids], np.int64)
+        except KeyError:
+            self.check(ids)
+            raise
+
     def _parts(self, ids: Sequence[str]) -> Iterator[tuple[Sequence[str], npt.NDArray[np.float32]]]:
         for first in range(0, len(ids), _ROWS_AT_ONCE):
             part = ids[first : first + _ROWS_AT_ONCE]
@@ -130,6 +140,175 @@ class Features:
         return InputError(problem, cure, file=self._name)
 
 
-def _some(ids: Sequence[str]) -> str:
-    named = ", ".join(f'"{id}"' for id in ids[:_NAMED])
-    return named if len(ids) <= _NAMED else f"{named} and {len(ids) - _NAMED:,} more"
+def _by(shape: Sequence[int]) -> str:
+    return " x ".join(map(str, shape))
+
+
+def _some(names: Sequence[str]) -> str:
+    named = ", ".join(f'"{name}"' for name in names[:_NAMED])
+    return named if len(names) <= _NAMED else f"{named} and {len(names) - _NAMED:,} more"
+
+
+# -- reading --------------------------------------------------------------------------------------------------------
+
+
+def read_file(path: Path, ids: Path | None) -> tuple[list[str], Rows]:
+    """The ids and the rows of a feature file; where a file of ids is given, those count."""
+    with reading(path):
+        stream = path.open("rb")
+    try:
+        with stream:
+            names, feats, found = _contents(path, stream, with_ids=ids is None)
+    except MemoryError:
+        raise InputError("does not fit into memory", "save it without compression", file=str(path)) from None
+    except Exception as error:  # zip, its compressions, numpy, safetensors and JSON each raise what they like
+        cure = "make it again, as npz, npy or safetensors"
+        raise InputError(f"cannot be read ({words_of(error)})", cure, file=str(path)) from None
+    if feats is None:
+        but = f'{_some(sorted(names))}, but no "feats"' if names else "nothing"
+        raise InputError(f"holds {but}", 'name the features "feats"', file=str(path))
+    if ids is not None:
+        found = _lines(ids)
+        if feats.ndim and len(found) != len(feats):
+            problem = f"{len(found)} ids, but {path} has {len(feats)} rows of features"
+            raise InputError(problem, "give one id per row", file=str(ids))
+    if found is None:
+        cure = "give a file of ids, one per line (--feature-ids; in a recipe feature_ids)"
+        raise InputError("holds features without their ids", cure, file=str(path))
+    return found, feats
+
+
+Contents = tuple[list[str], Rows | None, list[str] | None]  # the names of all that a file holds; its features; its ids
+
+
+def _contents(path: Path, stream: BinaryIO, *, with_ids: bool) -> Contents:
+    start = stream.read(16)
+    stream.seek(0)
+    if start.startswith(b"PK"):
+        return _npz(path, stream, with_ids)
+    if start.startswith(b"\x93NUMPY"):
+        return ["feats"], _mapped(path, stream, path.stat().st_size), None
+    if start[8:9] == b"{":
+        return _safetensors(path, stream, with_ids)
+    raise ValueError("unknown format")
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        return [line.content.decode() for line in read_lines(str(path), holds="one id per line")]
+    except UnicodeDecodeError:
+        raise InputError("is not UTF-8", "give a text file of ids, one per line", file=str(path)) from None
+
+
+def _texts(array: Rows) -> list[str]:
+    """The ids of an array: strings, UTF-8 bytes or whole numbers."""
+    if array.ndim != 1 or array.dtype.kind not in "USiu":
+        form = _by(array.shape) or "a single"
+        raise ValueError(f"ids of the form {form} {array.dtype}; save a row of strings or of whole numbers")
+    return [id.decode() if isinstance(id, bytes) else str(id) for id in array.tolist()]
+
+
+def _npz(path: Path, stream: BinaryIO, with_ids: bool) -> Contents:
+    feats, ids = None, None
+    with zipfile.ZipFile(stream) as archive:
+        members = {member.filename.removesuffix(".npy"): member for member in archive.infolist()}
+        if with_ids and "ids" in members:
+            ids = _texts(_unpacked(archive, members["ids"]))
+        if (member := members.get("feats")) is None:
+            return list(members), None, ids
+        if member.compress_type != zipfile.ZIP_STORED or member.flag_bits & _ENCRYPTED:
+            feats = _unpacked(archive, member)
+        else:
+            stream.seek(member.header_offset + 26)
+            lengths = np.frombuffer(stream.read(4), "<u2")  # of the name and of the extra field
+            stream.seek(int(lengths.sum()), os.SEEK_CUR)
+            feats = _mapped(path, stream, min(stream.tell() + member.file_size, path.stat().st_size))
+    return list(members), feats, ids
+
+
+def _unpacked(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Rows:
+    with archive.open(member) as packed:
+        _header(packed, member.file_size)
+    with archive.open(member) as packed:
+        array: Rows = np.lib.format.read_array(packed, allow_pickle=False)
+        return array
+
+
+def _mapped(path: Path, stream: BinaryIO, end: int) -> Rows:
+    """The array of the npy that begins where the stream stands; in the file until it is asked for."""
+    shape, dtype, in_columns = _header(stream, end)
+    return _view(path, stream.tell(), shape, dtype, "F" if in_columns else "C")
+
+
+def _header(stream: IO[bytes], end: int) -> tuple[tuple[int, ...], np.dtype[Any], bool]:
+    """What an npy holds, if there is room for it before its end."""
+    version = np.lib.format.read_magic(stream)
+    if version not in _NPY_VERSIONS:
+        raise ValueError("npy of version {}.{}".format(*version))
+    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    try:
+        with warnings.catch_warnings(action="ignore"):  # at files of Python 2, which are as good
+            shape, in_columns, dtype = read(stream)
+    except (MemoryError, RecursionError, ValueError):  # the first two come from Python's parser
+        raise ValueError("a damaged header") from None
+    if dtype.hasobject:
+        raise ValueError("Python objects; save numbers, or strings as a numpy array of strings")
+    available = end - stream.tell()
+    # In Python's whole numbers: numpy's would overflow.
+    if min(shape, default=0) < 0 or math.prod(shape) * dtype.itemsize > available:
+        raise ValueError(f"{_by(shape)} {dtype} in {available:,} bytes")
+    return shape, dtype, in_columns
+
+
+def _view(path: Path, offset: int, shape: tuple[int, ...], dtype: Any, order: Any = "C") -> Rows:
+    return np.memmap(path, dtype, "r", offset, shape, order) if math.prod(shape) else np.zeros(shape, dtype)
+
+
+def _safetensors(path: Path, stream: BinaryIO, with_ids: bool) -> Contents:
+    with safe_open(path, "numpy") as checked:  # the header: types and shapes that fit their places in the file
+        metadata = checked.metadata() or {}
+    length = int.from_bytes(stream.read(8), "little")
+    header = json.loads(stream.read(length))
+    header.pop("__metadata__", None)
+
+    def tensor(name: str) -> Rows:
+        entry = header[name]
+        if entry["dtype"] not in _TYPES:
+            raise ValueError(f"{name} of the type {entry['dtype']}; save float32")
+        return _view(path, 8 + length + entry["data_offsets"][0], tuple(entry["shape"]), _TYPES[entry["dtype"]])
+
+    ids = None
+    if with_ids and "ids" in header:
+        ids = _texts(tensor("ids"))
+    elif with_ids and "ids" in metadata:
+        ids = _listed(metadata["ids"])
+    return list(header), tensor("feats") if "feats" in header else None, ids
+
+
+def _listed(ids: str) -> list[str]:
+    try:
+        found = json.loads(ids)
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, list) or any(type(id) not in (str, int) for id in found):
+        raise ValueError('the "ids" in its metadata are not a JSON list of strings or of whole numbers')
+    return [str(id) for id in found]
+
+
+# -- writing --------------------------------------------------------------------------------------------------------
+
+
+def write_npz(stream: BinaryIO, ids: Sequence[str], spool: BinaryIO, size: int, dtype: str) -> None:
+    """An npz without a time in it. `spool` holds the rows; they are not compressed, so that they can be mapped."""
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED) as archive:
+        with archive.open(_member("ids"), "w") as file:
+            np.lib.format.write_array(file, np.array(ids), allow_pickle=False)
+        with archive.open(_member("feats"), "w", force_zip64=True) as file:
+            header = {"descr": dtype, "fortran_order": False, "shape": (len(ids), size)}
+            np.lib.format.write_array_header_1_0(file, header)
+            spool.seek(0)
+            shutil.copyfileobj(spool, file)
+
+
+def _member(name: str) -> zipfile.ZipInfo:
+    return zipfile.ZipInfo(f"{name}.npy", date_time=(1980, 1, 1, 0, 0, 0))

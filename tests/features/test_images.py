@@ -10,8 +10,8 @@ import pytest
 from PIL import Image
 
 from polyref.errors import InputError
-from polyref.features import image_files
-from polyref.features.image_files import ImageReader, find_images
+from polyref.features import images
+from polyref.features.images import ImageReader, find_images
 
 BYTES = ImageReader(4, 4, 3, as_bytes=True)
 
@@ -78,7 +78,7 @@ def test_the_middle_is_that_of_the_whole_image_resized(enlarged, size, tmp_path:
     wanted = resized_and_cropped(noise(*size), reader)
     assert np.array_equal(reader.read(path), wanted)
     # Where the whole would be too large, only the middle is computed: the same but for rounding.
-    monkeypatch.setattr(image_files, "_MOST_PIXELS", 1)
+    monkeypatch.setattr(images, "_MOST_PIXELS", 1)
     assert np.abs(reader.read(path).astype(int) - wanted).max() <= 2
 
 

@@ -1,8 +1,8 @@
 """Find images, and read them as image models expect.
 
 In:   paths of images and of folders.
-Out:  images with their ids; their pixels: upright, resized, cropped to the middle, normalised.
-Not:  the model (onnx_model.py).
+Out:  the paths by their ids; pixels: upright, resized, cropped to the middle, normalised.
+Not:  the model (extraction.py).
 """
 
 from __future__ import annotations
@@ -19,58 +19,46 @@ import numpy.typing as npt
 
 from polyref.data.extras import load
 from polyref.data.opening import is_folder
-from polyref.errors import InputError, SettingsError
+from polyref.errors import InputError
 
 Ids = Literal["name", "number"]
 Pixels = npt.NDArray[Any]
-SUFFIXES = frozenset([".bmp", ".gif", ".jpeg", ".jpg", ".pgm", ".png", ".ppm", ".tif", ".tiff", ".webp"])
+MODES = {1: "L", 3: "RGB"}  # Pillow's, by the number of channels
+_SUFFIXES = (".bmp", ".gif", ".jpeg", ".jpg", ".pgm", ".png", ".ppm", ".tif", ".tiff", ".webp")
 _MOST_PIXELS = 1 << 24  # of an image before it is cropped
 
 
-@dataclass(frozen=True, slots=True)
-class ImageFile:
-    """An image, and the id that its features are kept under."""
+def find_images(paths: Sequence[str | Path], ids: Ids = "name") -> dict[str, Path]:
+    """The images of some files and folders by their ids, in order; those of a folder, and of the folders in it, sorted.
 
-    id: str
-    path: Path
-
-
-def find_images(paths: Sequence[str | Path], ids: Ids = "name") -> list[ImageFile]:
-    """The images of some files and folders, in order; those of a folder, and of the folders in it, sorted by name.
-
-    The id is the name without its suffix, or the last number in it without the zeros before it, as COCO names its
-    images. Two images with one id are an error.
+    The id is the name without its suffix, or the last number in it without leading zeros, as COCO names its images. Two
+    images with one id are an error.
     """
-    found: dict[str, ImageFile] = {}
+    found: dict[str, Path] = {}
     for given in paths:
         for path in _images_of(Path(given)):
-            image = ImageFile(_id(path, ids), path)
-            if image.id in found:
-                raise _same_id(found[image.id], image)
-            found[image.id] = image
-    return list(found.values())
+            id = _id(path, ids)
+            if id in found:
+                raise _same_id(id, found[id], path)
+            found[id] = path
+    return found
 
 
-def _same_id(first: ImageFile, second: ImageFile) -> InputError:
-    if first.path == second.path:
-        return InputError("this image is given twice", "give it once", file=str(second.path))
-    if first.path.resolve() == second.path.resolve():
-        return InputError(f"this is {first.path}, which is given already", "give it once", file=str(second.path))
-    problem = f'{first.path} has the same id, "{first.id}"'
-    return InputError(problem, "rename one of them, or leave it out", file=str(second.path))
+def _same_id(id: str, first: Path, second: Path) -> InputError:
+    if first == second:
+        return InputError("this image is given twice", "give it once", file=str(second))
+    if first.resolve() == second.resolve():
+        return InputError(f"this is {first}, which is given already", "give it once", file=str(second))
+    return InputError(f'{first} has the same id, "{id}"', "rename one of them, or leave it out", file=str(second))
 
 
 def _images_of(path: Path) -> list[Path]:
     if not is_folder(path, gone="there is no such file or folder"):
         return [path]
-    found = sorted(inside for inside in path.rglob("*") if inside.suffix.lower() in SUFFIXES and inside.is_file())
+    found = sorted(inside for inside in path.rglob("*") if inside.suffix.lower() in _SUFFIXES and inside.is_file())
     if not found:
-        raise InputError("there are no images in it", f"give files that end in {_some()}", file=str(path))
+        raise InputError("there are no images in it", f"give files that end in {', '.join(_SUFFIXES)}", file=str(path))
     return found
-
-
-def _some() -> str:
-    return ", ".join(sorted(SUFFIXES))
 
 
 def _id(path: Path, ids: Ids) -> str:
@@ -84,7 +72,7 @@ def _id(path: Path, ids: Ids) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ImageReader:
-    """Gives images of one size: squashed, or so much larger at first, and then their middle."""
+    """Gives images of one size: squashed; or `enlarged` times as large at first, and then their middle."""
 
     height: int
     width: int
@@ -97,48 +85,43 @@ class ImageReader:
 
     def read(self, path: Path) -> Pixels:
         """height x width x channels: bytes, or numbers from 0 to 1 less the mean, in units of the deviation."""
-        pixels = np.asarray(self._resized(path)).reshape(self.height, self.width, self.channels)
+        pixels = np.asarray(self._resized(_opened(path, MODES[self.channels])))
+        pixels = pixels.reshape(self.height, self.width, self.channels)
         if self.as_bytes:
             return pixels
         scaled = pixels.astype(np.float32) / np.float32(255)
         normalised: Pixels = (scaled - np.array(self.mean, np.float32)) / np.array(self.std, np.float32)
         return normalised
 
-    def _resized(self, path: Path) -> Any:
-        pillow = load("PIL.Image", purpose="reading images", extra="images")
-        kind = {1: "L", 3: "RGB"}.get(self.channels)
-        if kind is None:
-            raise SettingsError(f"the model takes images of {self.channels} channels; give one that takes 1 or 3")
-        image = _opened(path, kind)
+    def _resized(self, image: Any) -> Any:
+        bilinear = load("PIL.Image", purpose="reading images", extra="images").Resampling.BILINEAR
         if self.squash:
-            return image.resize((self.width, self.height), pillow.Resampling.BILINEAR)
+            return image.resize((self.width, self.height), bilinear)
         scale = self.enlarged * max(self.width / image.width, self.height / image.height)
         wide, high = max(self.width, round(image.width * scale)), max(self.height, round(image.height * scale))
         left, top = (wide - self.width) // 2, (high - self.height) // 2
         if wide * high <= _MOST_PIXELS:
             # As others do it, to the last pixel.
-            resized = image.resize((wide, high), pillow.Resampling.BILINEAR)
-            return resized.crop((left, top, left + self.width, top + self.height))
+            return image.resize((wide, high), bilinear).crop((left, top, left + self.width, top + self.height))
         # Of a narrow image, the whole would take memory without end: only the middle is computed.
         across, down = image.width / wide, image.height / high
         right, bottom = min(image.width, (left + self.width) * across), min(image.height, (top + self.height) * down)
-        middle = (left * across, top * down, right, bottom)
-        return image.resize((self.width, self.height), pillow.Resampling.BILINEAR, box=middle)
+        return image.resize((self.width, self.height), bilinear, box=(left * across, top * down, right, bottom))
 
 
-def _opened(path: Path, kind: str) -> Any:
-    """An image, upright, in 8 bits a channel. What is see-through is as it would be without that."""
+def _opened(path: Path, mode: str) -> Any:
+    """An image, upright, in 8 bits per channel. Transparency is dropped."""
     pillow = load("PIL.Image", purpose="reading images", extra="images")
     upright = load("PIL.ImageOps", purpose="reading images", extra="images").exif_transpose
     try:
         # Pillow warns of large images and of odd data beside the pixels.
         with warnings.catch_warnings(action="ignore"), pillow.open(path) as opened:
-            return _in_8_bits(upright(opened), opened.format, pillow).convert(kind)
+            return _in_8_bits(upright(opened), opened.format, pillow).convert(mode)
     except MemoryError:
         raise
     except Exception as error:  # each format raises what it likes
         known = not isinstance(error, pillow.UnidentifiedImageError)
-        reason = getattr(error, "strerror", None) or " ".join(str(error).split()) if known else "of no known format"
+        reason = getattr(error, "strerror", None) or " ".join(str(error).split()) if known else "unknown format"
         cure = "repair it, or leave it out with --skip-broken"
         raise InputError(f"this image cannot be read ({reason})", cure, file=str(path)) from None
 
