@@ -9,11 +9,16 @@ from typing import Any
 import numpy as np
 from samples import captions
 
-from polyref.encode.context import ContextEncoder
-from polyref.encode.folder import read_folder, write_folder
-from polyref.encode.grid import INPUT_STEP, STATE_STEP, exact_weights, on_grid
-from polyref.encode.prediction import EXPECTATION_STEP, LARGEST_EXPECTATION, output_shapes
-from polyref.encode.vocabulary import Vocabulary
+from polyref.encode.context import ContextEncoder, Vocabulary, read_folder, write_folder
+from polyref.encode.network import (
+    EXPECTATION_STEP,
+    INPUT_STEP,
+    LARGEST_EXPECTATION,
+    STATE_STEP,
+    exact_weights,
+    on_grid,
+    output_shapes,
+)
 
 ENGLISH_WORDS = "the a cat dog man woman sits stands sleeps on in near table chair window red small old . ,"
 GERMAN_WORDS = "der die das ein eine hund katze mann frau haus baum sitzt steht schläft wartet auf unter neben . ,"

@@ -67,10 +67,8 @@ STATES, SIZE = 256, 100
 def trained(tmp_path_factory: pytest.TempPathFactory):
     """A model of a real size, trained until its weights are no longer those it began with, and its encoder."""
     torch = pytest.importorskip("torch")
-    from polyref.encode.export import exported
-    from polyref.encode.folder import write_folder
-    from polyref.encode.language_model import LanguageModel, ModelSettings, Spellings
-    from polyref.encode.vocabulary import Vocabulary
+    from polyref.encode.context import Vocabulary, write_folder
+    from polyref.encode.language_model import LanguageModel, ModelSettings, Spellings, exported
 
     words = [*WORDS, *(f"word{k}" for k in range(200))]
     outside = ["zebra", "café", "internationalization", "x"]

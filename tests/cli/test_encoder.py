@@ -14,7 +14,7 @@ import pytest
 from samples import caption_lines
 from small_encoders import GERMAN, WORDS, caption_text, drawn_text, write_encoder
 
-from polyref.encode.folder import read_config, read_folder
+from polyref.encode.context import ContextEncoder, read_config, read_folder, write_config
 
 SMALL = ["--vector-size", 8, "--state-size", 6, "--epochs", 2, "--cutoff", 1, "--held-out", 0.2, "--threads", 1]
 LONGEST_WAIT = 120.0  # seconds; only a run that hangs comes near it
@@ -200,11 +200,11 @@ def test_a_data_set_with_a_fault_names_its_line(run, tmp_path: Path):
     assert names_in(tmp_path) == ["data.jsonl"]
 
 
-def test_sources_that_are_no_text_are_refused_with_a_cure(run, tmp_path: Path):
+def test_sources_that_are_not_strings_are_refused_with_a_cure(run, tmp_path: Path):
     torch_here()
     (tmp_path / "data.jsonl").write_text(caption_lines(2))
     done = run("encoder", "train", tmp_path / "data.jsonl", "-o", tmp_path / "mine", *SMALL, "--use", "source")
-    refused(done, "data.jsonl:1: the source is no text; use --use references")
+    refused(done, "data.jsonl:1: the source is not a string; set use to references")
 
 
 def test_no_text_and_no_folder_are_refused(run, text: Path, tmp_path: Path):
@@ -218,7 +218,7 @@ def test_no_text_and_no_folder_are_refused(run, text: Path, tmp_path: Path):
 def test_nothing_can_be_frozen_without_vectors(run, text: Path, tmp_path: Path):
     torch_here()
     done = run("encoder", "train", text, "-o", tmp_path / "mine", *SMALL, "--freeze")
-    refused(done, "there are no vectors to freeze; give --vectors FILE")
+    refused(done, "there are no vectors to freeze; give a table of vectors")
 
 
 def test_a_file_where_the_folder_should_be_is_named(run, text: Path):
@@ -323,8 +323,6 @@ def test_an_encoder_is_shown(run, encoder: Path):
 
 
 def test_yes_and_no_are_shown_as_such(run, encoder: Path):
-    from polyref.encode.folder import write_config
-
     write_config(encoder, read_config(encoder) | {"fold_case": False, "frozen": True, "thousands": 12345})
     rows = [line.split() for line in run("encoder", "show", encoder).out.decode().splitlines()]
     assert ["fold", "case", "False"] in rows
@@ -343,7 +341,11 @@ def test_an_encoder_is_shown_as_json(run, encoder: Path):
         ("config.json", b"{", "config.json: cannot be read"),
         ("config.json", b'{"format": 1}', "config.json: `vector_size` should be a whole number above 0"),
         ("config.json", b"\xff", "config.json: cannot be read"),
-        ("config.json", None, "there is no config.json in it; name a folder that `polyref encoder train` has finished"),
+        (
+            "config.json",
+            None,
+            "there is no config.json in it; give a folder in which training has finished",
+        ),
         ("weights.safetensors", b"nonsense", "weights.safetensors: not the weights that the description belongs to"),
         ("weights.safetensors", None, "cannot be read"),
         ("vocabulary.txt", b"a\nb\n", "vocabulary.txt: not the vocabulary that the weights belong to"),
@@ -395,7 +397,7 @@ def test_a_baseline_is_measured_and_kept(run, encoder: Path, own_text: Path):
     hash_before = read_folder(encoder).hash
     done = run("encoder", "calibrate", encoder, own_text, "--save")
     assert done.out.decode().splitlines()[1] == f"kept in {encoder}"
-    assert read_folder(encoder).baseline == measured["baseline"]
+    assert read_folder(encoder).config["baseline"] == measured["baseline"]
     assert read_folder(encoder).hash == hash_before
     assert names_in(encoder) == FILES
     again = json.loads(run("encoder", "calibrate", encoder, own_text, "--json").out)
@@ -423,11 +425,11 @@ def test_an_encoder_inside_the_package_is_not_written_to(run, own_text: Path, en
     """Not even a folder of that name that happens to be here."""
     import shutil
 
-    from polyref.encode import builtin
+    from polyref.encode import opening
 
     shutil.copytree(encoder, encoder.parent / "english")
     monkeypatch.chdir(encoder.parent)
-    monkeypatch.setattr(builtin, "open_builtin", lambda name: builtin.ContextEncoder.load(str(encoder)))
+    monkeypatch.setattr(opening, "open_builtin", lambda name: ContextEncoder.load(str(encoder)))
     before = content_of(encoder.parent)
     refused(
         run("encoder", "calibrate", "english", own_text, "--save"), "english is no folder of your own; give --baseline"

@@ -56,7 +56,7 @@ def test_a_table_measures_its_baseline_on_the_text_of_the_package():
 
 
 def test_a_table_that_knows_too_few_words_has_no_baseline():
-    with pytest.raises(SettingsError, match=r"knows too few words of the sample text.*use --similarity cosine"):
+    with pytest.raises(SettingsError, match=r"knows too few words of the sample text.*set similarity to cosine"):
         _ = table(["zebra"], np.ones((1, 2))).baseline
 
 

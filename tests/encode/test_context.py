@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from small_encoders import WORDS, drawn_text, open_small, write_encoder
 
-from polyref.encode import builtin, kernels, recurrence
-from polyref.encode.context import ContextEncoder
+from polyref.encode import kernels, network, opening
+from polyref.encode.context import ContextEncoder, read_folder, write_folder
 from polyref.errors import SettingsError
 
 STATES = 6
@@ -95,8 +95,6 @@ def test_equal_sentences_have_equal_vectors(encoder: ContextEncoder):
 
 
 def test_a_folder_that_is_read_again_gives_the_same_bytes(folder: Path, encoder: ContextEncoder, tmp_path: Path):
-    from polyref.encode.folder import read_folder, write_folder
-
     found = read_folder(folder)
     write_folder(tmp_path / "copy", found.config, found.vocabulary, found.weights)
     copy = ContextEncoder.load(str(tmp_path / "copy"))
@@ -108,30 +106,6 @@ def test_a_folder_that_is_read_again_gives_the_same_bytes(folder: Path, encoder:
 
 
 # The two ways of computing it
-
-
-def gates(seed: int, count: int, size: int, scale: float) -> tuple[np.ndarray, ...]:
-    rng = np.random.default_rng(seed)
-    product = (rng.normal(size=(count, 4 * size)) * scale).astype(np.float32)
-    read = (rng.normal(size=(5, 4 * size)) * scale).astype(np.float32)
-    return product, read, rng.integers(0, 5, count), (rng.normal(size=(count, size)) * scale).astype(np.float32)
-
-
-@pytest.mark.compiled
-@given(
-    seed=st.integers(0, 10_000),
-    count=st.integers(1, 9),
-    size=st.integers(1, 40),
-    scale=st.sampled_from([1e-6, 0.1, 1.0, 5.0, 40.0]),
-)
-def test_the_compiled_step_gives_the_same_bits_as_the_plain_one(seed, count, size, scale):
-    product, read, rows, cell = gates(seed, count, size, scale)
-    found = []
-    for step in (recurrence.plain_step, kernels.step):
-        next_cell, state = cell.copy(), np.empty_like(cell)
-        step(product, read, rows, next_cell, state)
-        found.append((next_cell.tobytes(), state.tobytes()))
-    assert found[0] == found[1]
 
 
 @pytest.mark.compiled
@@ -146,7 +120,7 @@ def test_an_encoder_gives_the_same_bytes_with_either_step(folder: Path, monkeypa
 
         return run
 
-    monkeypatch.setattr("polyref.encode.context.plain_step", counted("plain", recurrence.plain_step))
+    monkeypatch.setattr("polyref.encode.context.plain_step", counted("plain", network.plain_step))
     monkeypatch.setattr(kernels, "step", counted("compiled", kernels.step))
     many = [line.split() for line in drawn_text(WORDS, 600, most=12).splitlines()]
     small, large = open_small(folder), open_small(folder)
@@ -157,18 +131,6 @@ def test_an_encoder_gives_the_same_bytes_with_either_step(folder: Path, monkeypa
     steps["plain"] = 0
     assert [encoding.vectors.tobytes() for encoding in large.encode(many[:50])] == plain == compiled[:50]
     assert steps["compiled"] and not steps["plain"]
-
-
-def test_the_step_is_that_of_an_lstm():
-    product, read, rows, cell = gates(1, 4, 8, 2.0)
-    before, state = cell.astype(np.float64), np.empty_like(cell)
-    recurrence.plain_step(product, read, rows, cell, state)
-    enter, keep, new, leave = np.split(product.astype(np.float64) + read[rows], 4, axis=1)
-    sigmoid = lambda x: 1 / (1 + np.exp(-x))  # noqa: E731
-    expected = sigmoid(keep) * before + sigmoid(enter) * np.tanh(new)
-    assert np.abs(cell - expected).max() < 1e-5
-    assert np.abs(state - sigmoid(leave) * np.tanh(expected)).max() <= 2**-13 + 1e-5
-    assert (state * 4096 == np.rint(state * 4096)).all()
 
 
 # What a vector means
@@ -225,7 +187,7 @@ def test_a_cosine_is_the_weighted_mean_of_three(tmp_path: Path, share):
     encoder = open_small(write_encoder(tmp_path, states=STATES, word_share=share))
     words = ["the", "zebra"]
     one, other = encoder.encode([words])[0].vectors.astype(np.float64)
-    weights = {name: array.astype(np.float64) for name, array in encoder._folder.weights.items()}
+    weights = {name: array.astype(np.float64) for name, array in encoder._weights.items()}
     (first, last), (forward, backward) = weights["centre.states"], encoder.states([words])[0]
     parts = [encoder.word_vectors(words) - weights["centre.own"], forward[1:] - first, backward[:-1] - last]
     cosines = [left @ right / np.sqrt((left @ left) * (right @ right)) for left, right in parts]
@@ -318,7 +280,7 @@ def test_text_in_another_language_is_refused_with_a_cure(folder: Path):
     said = str(refused.value)
     # All but the full stops, which are no words.
     assert 'the encoder "small" does not know 100% of these words (der, alte, mann, sitzt, am, ...)' in said
-    assert "--align hard" in said and "vectors:FILE" in said and "polyref encoder train" in said
+    assert "set align to hard" in said and "vectors:FILE" in said and "--" not in said
 
 
 def test_text_that_the_encoder_knows_is_not_refused(folder: Path):
@@ -357,8 +319,8 @@ def test_an_encoder_of_ones_own_takes_any_text(folder: Path):
 
 
 def test_the_encoders_inside_the_package_refuse_another_language(folder: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(builtin, "builtin_folder", lambda name: folder)
-    encoder = inspect.unwrap(builtin.open_builtin)("english")  # what is opened here is not for other tests
+    monkeypatch.setattr(opening, "builtin_folder", lambda name: folder)
+    encoder = inspect.unwrap(opening.open_builtin)("english")  # what is opened here is not for other tests
     assert encoder.name == "english"
     with pytest.raises(SettingsError, match='"english" does not know 100% of these words'):
         encoder.check(FOREIGN)

@@ -1,20 +1,30 @@
-"""An encoder on disk: what is read back, and what is refused."""
+"""An encoder on disk: its words, what is read back, and what is refused."""
 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from safetensors.numpy import load_file, save_file
 from small_encoders import WORDS, write_encoder
 
 from polyref.encode import open_encoder
-from polyref.encode.context import ContextEncoder
-from polyref.encode.folder import read_config, read_folder, write_config, write_folder
-from polyref.encode.vocabulary import Vocabulary
+from polyref.encode.context import (
+    ContextEncoder,
+    Vocabulary,
+    pieces,
+    read_config,
+    read_folder,
+    write_config,
+    write_folder,
+)
 from polyref.errors import InputError, PolyrefError, SettingsError
 
 
@@ -32,7 +42,7 @@ def change(folder: Path, **facts: Any) -> None:
 def test_what_is_written_is_read_back(folder: Path):
     found = read_folder(folder)
     assert found.vocabulary == Vocabulary(tuple(WORDS), len(WORDS))
-    assert found.baseline == 0.1
+    assert found.config["baseline"] == 0.1
     assert {name: array.dtype for name, array in found.weights.items()} == dict.fromkeys(found.weights, np.float16)
     assert sorted(path.name for path in folder.iterdir()) == ["config.json", "vocabulary.txt", "weights.safetensors"]
 
@@ -73,7 +83,7 @@ def test_what_is_no_encoder_is_refused_with_the_choices(tmp_path: Path):
 
 
 def test_a_folder_without_a_description_is_refused(tmp_path: Path):
-    with pytest.raises(InputError, match=r"there is no config.json in it; name a folder that `polyref encoder train`"):
+    with pytest.raises(InputError, match=r"there is no config.json in it; give a folder in which training"):
         open_encoder(str(tmp_path))
 
 
@@ -159,7 +169,7 @@ def test_weights_that_are_missing_are_named(folder: Path, tmp_path: Path, name):
 def test_a_description_alone_can_be_changed(folder: Path):
     before = read_folder(folder).hash
     write_config(folder, read_config(folder) | {"baseline": 0.25})
-    assert read_folder(folder).baseline == 0.25
+    assert read_folder(folder).config["baseline"] == 0.25
     assert read_folder(folder).hash == before
     assert not list(folder.glob("*.partial"))
 
@@ -168,3 +178,58 @@ def test_a_file_in_the_place_of_the_folder_is_refused(tmp_path: Path):
     save_file({"a": np.zeros(1)}, tmp_path / "weights.safetensors")
     with pytest.raises(PolyrefError):
         open_encoder(str(tmp_path / "weights.safetensors"))
+
+
+# -- words ----------------------------------------------------------------------------------------------------------
+
+COUNTS = Counter({"cat": 5, "the": 9, "dog": 5, "zebra": 2, "once": 1})
+
+
+def test_predicted_words_come_by_frequency_and_ties_by_the_alphabet():
+    vocabulary = Vocabulary.from_counts(COUNTS, 2)
+    assert vocabulary.words == ("the", "cat", "dog", "zebra")
+    assert vocabulary.predicted == 4
+
+
+def test_words_that_occur_less_often_than_the_cut_off_are_left_out():
+    assert Vocabulary.from_counts(COUNTS, 3).words == ("the", "cat", "dog")
+    assert Vocabulary.from_counts(COUNTS, 5).words == ("the", "cat", "dog")
+    assert Vocabulary.from_counts(COUNTS, 6).words == ("the",)
+    assert Vocabulary.from_counts(COUNTS, 10).words == ()
+
+
+def test_words_that_can_only_be_read_stand_behind_and_each_once():
+    vocabulary = Vocabulary.from_counts(COUNTS, 5, ["cat", "zebra", "emu", "zebra", "ant"], most=5)
+    assert vocabulary.words == ("the", "cat", "dog", "zebra", "emu")
+    assert vocabulary.predicted == 3
+
+
+def test_a_limit_on_readable_words_does_not_cut_the_predicted_ones():
+    assert Vocabulary.from_counts(COUNTS, 5, ["emu"], most=1).words == ("the", "cat", "dog")
+
+
+def test_a_word_is_found_as_it_is_first_and_then_in_lower_case():
+    vocabulary = Vocabulary(("the", "The", "cat"), 2)
+    assert [vocabulary.find(word) for word in ("the", "The", "THE", "Cat", "emu")] == [0, 1, 0, 2, -1]
+
+
+def test_the_hash_depends_on_the_words_and_their_order():
+    hashes = {Vocabulary(words, 1).hash for words in (("a", "b"), ("b", "a"), ("ab",), ("a",))}
+    assert len(hashes) == 4
+
+
+def test_pieces_are_runs_of_three_to_five_letters_with_the_edges_marked():
+    expected = [crc32(piece.encode()) % 1000 for piece in ("<ab", "ab>", "<ab>")]
+    assert list(pieces("ab", 1000)) == expected
+
+
+@given(word=st.text(max_size=60), buckets=st.integers(1, 5000))
+def test_every_word_has_a_piece_and_all_are_in_buckets(word, buckets):
+    found = pieces(word, buckets)
+    assert found
+    assert all(0 <= bucket < buckets for bucket in found)
+
+
+def test_of_a_very_long_word_only_the_beginning_counts():
+    assert pieces("a" * 40 + "b" * 1000, 4096) == pieces("a" * 40, 4096)
+    assert pieces("a" * 39 + "b", 4096) != pieces("a" * 40, 4096)

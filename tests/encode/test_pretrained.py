@@ -516,11 +516,11 @@ BROKEN: dict[str, tuple[Callable[[Path], Any], str]] = {
     ),
     "weights missing": (
         lambda f: keep_weights(f, lambda key: "layer.1.attention.self.query.weight" not in key),
-        "weights of layer 2 are missing or no numbers",
+        "weights of layer 2 are missing or not numbers",
     ),
     "weights no numbers": (
         lambda f: keep_weights(f, lambda key: True, lambda weight: weight * torch.nan),
-        "weights of layer 2 are missing or no numbers",
+        "weights of layer 2 are missing or not numbers",
     ),
     "tokenizer cut": (lambda f: cut(f / "tokenizer.json"), "cannot be used"),
     "tokenizer of another model": (

@@ -17,14 +17,13 @@ from small_encoders import GERMAN, WORDS, caption_text, drawn_text
 torch = pytest.importorskip("torch")
 
 from polyref.encode import training, unrelated_sentences  # noqa: E402
-from polyref.encode.context import ContextEncoder  # noqa: E402
-from polyref.encode.export import exported  # noqa: E402
-from polyref.encode.folder import read_folder  # noqa: E402
+from polyref.encode.context import ContextEncoder, pieces, read_folder  # noqa: E402
 from polyref.encode.language_model import (  # noqa: E402
     LanguageModel,
     ModelSettings,
     Spellings,
     adaptive_cutoffs,
+    exported,
     learn_spelling,
 )
 from polyref.encode.training import TrainSettings, read_corpus, train_encoder  # noqa: E402
@@ -102,7 +101,7 @@ def test_a_sentence_like_the_text_is_more_fluent_than_its_words_in_disorder(trai
 def test_the_centre_is_the_mean_over_the_text(trained: ContextEncoder, text: str):
     sentences = [s for s in read_sentences([text], "references", TextSettings()) if not is_held_out(s, 0.2)]
     states = trained.states(sentences)
-    weights = trained._folder.weights
+    weights = trained._weights
     forward = np.concatenate([forward[1:] for forward, _ in states]).mean(0, dtype=np.float64)
     backward = np.concatenate([backward[:-1] for _, backward in states]).mean(0, dtype=np.float64)
     assert np.abs(weights["centre.states"] - np.stack([forward, backward])).max() <= 2**-11 + 1e-6
@@ -401,8 +400,6 @@ def test_learning_to_spell_brings_the_pieces_near_to_their_words():
 
 
 def test_spellings_are_the_means_of_their_pieces():
-    from polyref.encode.spelling import pieces
-
     words = ["cat", "internationalization", "a", "dog"]
     model = LanguageModel(MODEL, readable=4, predicted=4, spellings=Spellings(words, 64))
     found = model.spelled(torch.tensor([1, 3, 1, 0, 2])).detach()
@@ -411,7 +408,7 @@ def test_spellings_are_the_means_of_their_pieces():
 
 
 def test_vectors_cannot_be_frozen_where_there_are_none(text: str, tmp_path: Path):
-    with pytest.raises(SettingsError, match="there are no vectors to freeze; give --vectors FILE"):
+    with pytest.raises(SettingsError, match="there are no vectors to freeze; give a table of vectors"):
         train_encoder([text], tmp_path / "encoder", settings_with(freeze=True))
     assert not (tmp_path / "encoder").exists()
 

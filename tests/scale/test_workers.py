@@ -16,7 +16,7 @@ from small_encoders import write_encoder
 from polyref.align import AdaptivePenalty, AlignSettings
 from polyref.data import Fields, read, render
 from polyref.encode import ContextEncoder, open_encoder
-from polyref.encode.encoder import open_language_model
+from polyref.encode.opening import open_language_model
 from polyref.errors import InputError, OutputError, PolyrefError, SettingsError
 from polyref.expand import CHUNK, ExpandSettings, expand
 from polyref.lattice import PlainEngine

@@ -173,9 +173,8 @@ def list_encoders(
     as_json: o.JsonOption = False,
 ) -> None:
     """List the encoders inside the package, and those that were trained into a folder here."""
-    from polyref.encode.builtin import builtin_folder
-    from polyref.encode.encoder import BUILTIN, DEFAULT
-    from polyref.encode.folder import CONFIG, read_config
+    from polyref.encode.context import CONFIG, read_config
+    from polyref.encode.opening import BUILTIN, DEFAULT, builtin_folder
 
     places = [(name, builtin_folder(name)) for name in BUILTIN]
     for folder in folders or ["."]:
@@ -237,10 +236,9 @@ def calibrate(
 ) -> None:
     """Measure on your own text what unrelated words share: the baseline that similarities are rescaled by."""
     from polyref.encode import Choosy, measure_baseline, open_encoder
-    from polyref.encode.baseline import unrelated_of
-    from polyref.encode.context import ContextEncoder
-    from polyref.encode.encoder import BUILTIN
-    from polyref.encode.folder import read_config, write_config
+    from polyref.encode.context import ContextEncoder, read_config, write_config
+    from polyref.encode.opening import BUILTIN
+    from polyref.encode.training_text import unrelated_of
 
     encoder = open_encoder(name)
     sentences = unrelated_of(texts, use, TextSettings(tokenizer, fold_case=not keep_case))

@@ -180,7 +180,7 @@ def _tools(fresh: FreshSettings | None, language_model: str | None) -> Any:
     """What fresh paths are drawn with."""
     if fresh is None:
         return None
-    from polyref.encode.encoder import open_language_model
+    from polyref.encode.opening import open_language_model
     from polyref.expand import Tools
     from polyref.lattice import AutoEngine
 

@@ -1,8 +1,12 @@
-"""A vector for each word in its context."""
+"""A vector for each word in its context.
 
-from polyref.encode.baseline import measure_baseline, unrelated_sentences
+The room's order, each file importing only from those before it: encoder; network, kernels, context (the language model
+as an encoder); vectors; pretrained; cache; opening; training_text, language_model, training (which needs torch).
+"""
+
 from polyref.encode.context import ContextEncoder
-from polyref.encode.encoder import DEFAULT, Choosy, Encoder, Encoding, default_encoder, open_encoder, unit_vectors
+from polyref.encode.encoder import Choosy, Encoder, Encoding, measure_baseline, unit_vectors, unrelated_sentences
+from polyref.encode.opening import DEFAULT, default_encoder, open_encoder
 from polyref.encode.vectors import WordVectors
 
 __all__ = [

@@ -4,7 +4,7 @@ In:   an encoder, and a folder on a local disk.
 Out:  an Encoder that gives the same bytes; what it has given before comes from the folder.
 Not:  encoding (the encoder that is wrapped), keeping what an encoder without a hash gives.
 
-One SQLite file an encoder, `encodings-HASH.sqlite`; nothing in it is ever unpickled. Any number of processes may use
+One SQLite file per encoder, `encodings-HASH.sqlite`; nothing in it is ever unpickled. Any number of processes may use
 it at once, and one that is killed leaves it whole: what one call computed is there altogether, or not at all.
 
 - A file that cannot be opened for writing is an OutputError; one that is damaged is an InputError that names it.
@@ -27,8 +27,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from time import monotonic, sleep
-from types import TracebackType
-from typing import Any
+from typing import Any, Self
 from zlib import crc32
 
 import numpy as np
@@ -64,37 +63,20 @@ class CachedEncoder:
     """
 
     def __init__(self, encoder: Encoder, folder: str | Path, *, max_bytes: int = MAX_BYTES):
+        self.name, self.hash = encoder.name, encoder.hash
+        self.path = _path(encoder, folder)  # of the file that holds the encodings
+        self.trouble: str | None = None  # why new encodings are not being kept; None while they are
         self._encoder = encoder
         self._max_bytes = max_bytes
-        self._path = _path(encoder, folder)
-        self._database = _open(self._path)
+        self._database = _open(self.path)
         self._process = os.getpid()
         self._lock = threading.Lock()
-        self._trouble: str | None = None
         self._add_again = 0.0
         self._close = weakref.finalize(self, _close, self._database, self._process)
 
     @property
-    def name(self) -> str:
-        return self._encoder.name
-
-    @property
-    def hash(self) -> str:
-        return self._encoder.hash
-
-    @property
     def baseline(self) -> float:
         return self._encoder.baseline
-
-    @property
-    def path(self) -> Path:
-        """The file that holds the encodings."""
-        return self._path
-
-    @property
-    def trouble(self) -> str | None:
-        """Why new encodings are not being kept; None while they are."""
-        return self._trouble
 
     def check(self, sentences: Sequence[Sequence[str]]) -> None:
         if isinstance(self._encoder, Choosy):
@@ -103,7 +85,7 @@ class CachedEncoder:
     def encode(self, sentences: Sequence[Sequence[str]]) -> list[Encoding]:
         if not self._close.alive or os.getpid() != self._process:
             return self._encoder.encode(sentences)
-        keys = _keys(self._encoder.hash, sentences)
+        keys = _keys(self.hash, sentences)
         encodings = self._find(list(dict.fromkeys(keys)))
         missing = {key: words for key, words in zip(keys, sentences, strict=True) if key not in encodings}
         if missing:
@@ -117,12 +99,10 @@ class CachedEncoder:
         with self._lock:
             self._close()
 
-    def __enter__(self) -> CachedEncoder:
+    def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def _find(self, keys: Sequence[bytes]) -> dict[bytes, Encoding]:
@@ -133,14 +113,10 @@ class CachedEncoder:
             query = f"SELECT {_COLUMNS} FROM encodings WHERE key IN ({','.join('?' * len(some))})"
             try:
                 with self._lock, closing(self._database.execute(query, some)) as rows:
-                    for row in rows:
-                        encoding = _unpack(row)
-                        if encoding is not None:
-                            found[row[0]] = encoding
+                    found |= {row[0]: encoding for row in rows if (encoding := _unpack(row)) is not None}
             except sqlite3.Error as error:
                 # What cannot be read just now can be computed. A damaged file would never be of use again.
-                if _is_damage(error):
-                    raise _damaged(self._path, error) from None
+                _refuse_damage(self.path, error)
         return found
 
     def _add(self, computed: Mapping[bytes, Encoding]) -> None:
@@ -149,7 +125,7 @@ class CachedEncoder:
         try:
             with self._lock, self._database:
                 self._database.execute("BEGIN IMMEDIATE")
-                self._trouble = None
+                self.trouble = None
                 self._database.executemany(_ADD, self._rows(computed))
         except sqlite3.Error as error:
             # Also if the file is damaged: what has been computed is worth more than an early error.
@@ -169,7 +145,7 @@ class CachedEncoder:
                 yield _pack(key, encoding)
 
     def _stop(self, reason: str) -> None:
-        self._trouble = f"{self._path}: new encodings are not kept ({reason})"
+        self.trouble = f"{self.path}: new encodings are not kept ({reason})"
         self._add_again = monotonic() + _PAUSE
 
 
@@ -245,8 +221,7 @@ def _open(path: Path) -> sqlite3.Connection:
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
     except sqlite3.Error as error:
-        if _is_damage(error):
-            raise _damaged(path, error) from None
+        _refuse_damage(path, error)
         reason = str(error)
     cure = "give a folder on a local disk that has room and can be written to"
     raise OutputError(f"{path}: the cache of encodings cannot be opened ({reason}); {cure}")
@@ -292,10 +267,8 @@ def _code(error: BaseException) -> int | None:
     return None if code is None else code & 0xFF
 
 
-def _is_damage(error: sqlite3.Error) -> bool:
-    """Whether what stands in the file is the cause, and not the disk, the rights or other processes."""
-    return _code(error) in _DAMAGE
-
-
-def _damaged(path: Path, error: sqlite3.Error) -> InputError:
-    return InputError(f"no cache of encodings, or damaged ({error})", "delete it; it is made anew", file=str(path))
+def _refuse_damage(path: Path, error: sqlite3.Error) -> None:
+    """Raise what names the file if its content is the cause, and not the disk, the rights or other processes."""
+    if _code(error) in _DAMAGE:
+        problem = f"not a cache of encodings, or damaged ({error})"
+        raise InputError(problem, "delete it; it is made anew", file=str(path)) from None

@@ -1,39 +1,222 @@
 """The bidirectional language model as an encoder: a word's vector depends on the words around it.
 
-In:   sentences, as lists of words.
+In:   a trained folder: `weights.safetensors`, `vocabulary.txt`, `config.json`; then sentences, as lists of words.
 Out:  for each word its own vector, the forward state and the backward state at it, side by side; how fluent a
       sentence is.
-Not:  training (training.py), the recurrence (recurrence.py).
+Not:  training (training.py), the LSTM and the softmax (network.py).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
+from zlib import crc32
 
 import numpy as np
 import numpy.typing as npt
+from safetensors import SafetensorError
+from safetensors.numpy import load, save
 
 from polyref.encode.encoder import Encoding
-from polyref.encode.folder import EncoderFolder, read_folder
-from polyref.encode.grid import INPUT_STEP, on_grid
-from polyref.encode.prediction import Adaptive, Full, bounded, log_probabilities, output_of
-from polyref.encode.recurrence import Direction, Floats, States, Step, plain_step, run
-from polyref.encode.spelling import pieces
-from polyref.errors import SettingsError
+from polyref.encode.network import (
+    INPUT_STEP,
+    Direction,
+    Floats,
+    Output,
+    States,
+    Step,
+    on_grid,
+    output_shapes,
+    plain_step,
+    run,
+)
+from polyref.errors import InputError, SettingsError
 
-# So many sentences run together. Larger batches are hardly faster, and need more memory.
+FORMAT = 1
+CONFIG, WEIGHTS, VOCABULARY = "config.json", "weights.safetensors", "vocabulary.txt"
+# Sentences that run together. Larger batches are hardly faster, and need more memory.
 SENTENCES_AT_ONCE = 640
 _SMALL = 2_000  # words for which loading the kernel does not pay
 _LEAST_WORDS = 40  # fewer do not tell a language
 _MANY_WORDS = 1000
 _COMMON_WORDS, _COMMON_SHARE = 100, 0.2  # in English that is hardly ever less than 0.3, in French or German than 0.15
+_SHORTEST_PIECE, _LONGEST_PIECE = 3, 5
+_MOST_LETTERS = 40  # of a longer word, the first ones; it is an address or a mistake
+
+Made = TypeVar("Made")
+
+
+# -- words ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """`words`, most frequent first, of which the first `predicted` can be predicted; all can be read."""
+
+    words: tuple[str, ...]
+    predicted: int
+
+    @staticmethod
+    def from_counts(counts: Mapping[str, int], cutoff: int, readable: Iterable[str] = (), most: int = 0) -> Vocabulary:
+        """Words that occur `cutoff` times or more, and behind them others that can be read, up to `most` in all."""
+        frequent = sorted((word for word in counts if counts[word] >= cutoff), key=lambda word: (-counts[word], word))
+        words = tuple(dict.fromkeys([*frequent, *readable]))
+        return Vocabulary(words[: max(most, len(frequent))], len(frequent))
+
+    @cached_property
+    def row(self) -> dict[str, int]:
+        return {word: row for row, word in enumerate(self.words)}
+
+    def find(self, word: str) -> int:
+        """The number of a word, as it is or in lower case; -1 if it has none."""
+        found = self.row.get(word)
+        return self.row.get(word.lower(), -1) if found is None else found
+
+    @cached_property
+    def hash(self) -> str:
+        return _digest("\n".join(self.words).encode("utf-8", "surrogatepass"))
+
+
+@lru_cache(maxsize=1 << 16)
+def pieces(word: str, buckets: int) -> tuple[int, ...]:
+    """A word by its spelling: the buckets of its runs of three to five letters, edges marked; at least one."""
+    marked = f"<{word[:_MOST_LETTERS]}>"
+    found = [
+        marked[start : start + length]
+        for length in range(_SHORTEST_PIECE, _LONGEST_PIECE + 1)
+        for start in range(len(marked) - length + 1)
+    ]
+    return tuple([crc32(piece.encode("utf-8", "surrogatepass")) % buckets for piece in found or [marked]])
+
+
+# -- the folder -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class EncoderFolder:
+    """What a folder holds. `config` is passed on as it is."""
+
+    config: dict[str, Any]
+    vocabulary: Vocabulary
+    weights: dict[str, npt.NDArray[Any]]
+    hash: str  # of weights and vocabulary
+
+
+def write_folder(folder: Path, config: dict[str, Any], vocabulary: Vocabulary, weights: dict[str, Any]) -> None:
+    """Write the three files, the description last: a folder without it is not complete."""
+    folder.mkdir(parents=True, exist_ok=True)
+    content = save({name: np.ascontiguousarray(weight) for name, weight in weights.items()})
+    facts = {
+        "format": FORMAT,
+        **config,
+        "words": len(vocabulary.words),
+        "predicted": vocabulary.predicted,
+        "vocabulary_hash": vocabulary.hash,
+        "weights_hash": _digest(content),
+    }
+    _write(folder / WEIGHTS, content)
+    _write(folder / VOCABULARY, ("\n".join(vocabulary.words) + "\n").encode("utf-8"))
+    write_config(folder, facts)
+
+
+def write_config(folder: Path, config: dict[str, Any]) -> None:
+    _write(folder / CONFIG, (json.dumps(config, indent=2, ensure_ascii=False) + "\n").encode())
+
+
+def read_config(folder: Path) -> dict[str, Any]:
+    """The description alone."""
+    path = folder / CONFIG
+    try:
+        config = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        cure = "give a folder in which training has finished"
+        raise InputError(f"there is no {CONFIG} in it", cure, file=str(folder)) from None
+    except (OSError, ValueError, RecursionError) as error:
+        raise _refused(path, f"cannot be read ({error})") from None
+    if not isinstance(config, dict) or config.get("format") != FORMAT:
+        raise _refused(path, "not the description of an encoder that this version reads")
+    for name in ("vector_size", "state_size", "buckets", "words", "predicted"):
+        if type(config.get(name)) is not int or not 0 < config[name] < 2**31:
+            raise _refused(path, f"`{name}` should be a whole number above 0")
+    for name, least in (("baseline", -1), ("word_share", 0)):
+        if type(config.get(name)) not in (int, float) or not least <= config[name] <= 1:
+            raise _refused(path, f"`{name}` should be a number from {least} to 1")
+    cutoffs: Any = config.get("cutoffs")
+    is_whole = isinstance(cutoffs, list) and cutoffs and all(type(cutoff) is int for cutoff in cutoffs)
+    rising = [0, *cutoffs, config["predicted"] + 1] if is_whole else [0, 0]
+    if cutoffs is not None and not all(low < high for low, high in pairwise(rising)):
+        raise _refused(path, "`cutoffs` should be whole numbers that rise, none above `predicted`")
+    return config
+
+
+def read_folder(folder: Path) -> EncoderFolder:
+    """Read an encoder; what does not fit together is refused."""
+    config = read_config(folder)
+    try:
+        content = (folder / WEIGHTS).read_bytes()
+        words = (folder / VOCABULARY).read_bytes().decode("utf-8").split("\n")[:-1]
+    except (OSError, ValueError) as error:
+        raise _refused(folder, f"cannot be read ({error})") from None
+    vocabulary = Vocabulary(tuple(words), config["predicted"])
+    if vocabulary.hash != config.get("vocabulary_hash") or len(words) != config["words"]:
+        raise _refused(folder / VOCABULARY, "not the vocabulary that the weights belong to")
+    if _digest(content) != config.get("weights_hash"):
+        raise _refused(folder / WEIGHTS, "not the weights that the description belongs to")
+    try:
+        weights = load(content)
+    except (SafetensorError, ValueError, KeyError) as error:
+        raise _refused(folder / WEIGHTS, f"cannot be read ({error})") from None
+    for name, shape in _shapes(config).items():
+        found = weights[name].shape if name in weights else "nothing"
+        if found != shape:
+            raise _refused(folder / WEIGHTS, f"`{name}` should have shape {shape}, and has {found}")
+    parts = [config["weights_hash"], config["vocabulary_hash"], config["word_share"]]
+    return EncoderFolder(config, vocabulary, weights, _digest(json.dumps(parts).encode()))
+
+
+def _shapes(config: dict[str, Any]) -> dict[str, tuple[int, ...]]:
+    """The arrays that a folder must hold."""
+    size, states = config["vector_size"], config["state_size"]
+    shapes: dict[str, tuple[int, ...]] = {
+        "vectors": (config["words"], size),
+        "pieces": (config["buckets"], size),
+        "boundary": (2, size),
+        "centre.own": (size,),
+        "centre.states": (2, states),
+        "projection.weight": (size, 2 * states),
+        "projection.bias": (size,),
+    }
+    for side in ("forward", "backward"):
+        gates = {f"{side}.read": (4 * states, size), f"{side}.state": (4 * states, states)}
+        shapes |= gates | {f"{side}.bias": (4 * states,)}
+    return shapes | output_shapes(config["predicted"], size, config.get("cutoffs"))
+
+
+def _refused(path: Path, problem: str) -> InputError:
+    return InputError(problem, "take another copy, or train it again", file=str(path))
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:16]
+
+
+def _write(path: Path, content: bytes) -> None:
+    new = path.with_name(path.name + ".partial")
+    new.write_bytes(content)
+    new.replace(path)
+
+
+# -- the encoder ----------------------------------------------------------------------------------------------------
 
 
 class _Read(NamedTuple):
-    """What was read in a batch, one row a word, sentence after sentence.
+    """What was read in a batch, one row per word, sentence after sentence.
 
     States have a row more for each sentence: that of the boundary, before the first word where it is read forwards, and
     behind the last where it is read backwards.
@@ -48,11 +231,6 @@ class _Read(NamedTuple):
     is_last: npt.NDArray[np.bool_]
     ends: npt.NDArray[np.int64]  # of the sentences, in words
 
-    @property
-    def known(self) -> npt.NDArray[np.bool_]:
-        known: npt.NDArray[np.bool_] = self.rows[self.words] >= 0
-        return known
-
 
 class ContextEncoder:
     """An encoder of a folder. A word that the vocabulary lacks is read by its spelling.
@@ -61,40 +239,19 @@ class ContextEncoder:
     """
 
     def __init__(self, folder: EncoderFolder, name: str, *, most_unknown: float = 1.0):
-        self._folder = folder
-        self._name = name
+        self.name = name
+        self.hash = folder.hash
+        self.baseline = float(folder.config["baseline"])
+        self.config = folder.config
+        self._weights = folder.weights
         self._vocabulary = folder.vocabulary
-        self._share = float(folder.config["word_share"])
-        self._directions = {side: _direction(folder, side) for side in ("forward", "backward")}
-        self._buckets = len(folder.weights["pieces"])
+        self._directions = {side: Direction.of(folder.weights, side) for side in ("forward", "backward")}
         self._words_seen = 0
         self._most_unknown = most_unknown
 
     @classmethod
     def load(cls, path: str) -> ContextEncoder:
         return cls(read_folder(Path(path)), path)
-
-    @property
-    def name(self) -> str:
-        return self._name
-
-    @property
-    def hash(self) -> str:
-        return self._folder.hash
-
-    @property
-    def baseline(self) -> float:
-        return self._folder.baseline
-
-    @property
-    def config(self) -> dict[str, Any]:
-        """The description in the folder."""
-        return self._folder.config
-
-    def encode(self, sentences: Sequence[Sequence[str]]) -> list[Encoding]:
-        distinct = dict.fromkeys(map(tuple, sentences))
-        encodings = dict(zip(distinct, self._encode(list(distinct)), strict=True))
-        return [encodings[tuple(sentence)] for sentence in sentences]
 
     def check(self, sentences: Sequence[Sequence[str]]) -> None:
         """Refuse text in which too many words are unknown; a few words are not enough to tell."""
@@ -108,18 +265,32 @@ class ContextEncoder:
         common = sum(0 <= self._vocabulary.find(word) < _COMMON_WORDS for word in words)
         if len(words) >= _MANY_WORDS or common < _COMMON_SHARE * len(words):
             raise SettingsError(
-                f'the encoder "{self._name}" does not know {len(unknown) / len(words):.0%} of these words '
-                f"({', '.join(list(dict.fromkeys(unknown))[:5])}, ...); give --encoder vectors:FILE or "
-                "huggingface:NAME of that language, or one trained with polyref encoder train, or --align hard"
+                f'the encoder "{self.name}" does not know {len(unknown) / len(words):.0%} of these words '
+                f"({', '.join(list(dict.fromkeys(unknown))[:5])}, ...); give an encoder of that language "
+                "(vectors:FILE, huggingface:NAME or the folder of one that you trained), or set align to hard"
             )
 
-    def _encode(self, sentences: Sequence[Sequence[str]]) -> list[Encoding]:
-        found: dict[int, Encoding] = {}
-        for batch, read in self._read(sentences):
-            vectors = np.split(self._side_by_side(read), read.ends[:-1])
-            known = np.split(read.known, read.ends[:-1])
-            found.update(zip(batch, map(Encoding, vectors, known), strict=True))
-        return [found[k] for k in range(len(sentences))]
+    def encode(self, sentences: Sequence[Sequence[str]]) -> list[Encoding]:
+        distinct = list(dict.fromkeys(map(tuple, sentences)))
+        encodings = dict(zip(distinct, self._each(distinct, self._encodings), strict=True))
+        return [encodings[tuple(sentence)] for sentence in sentences]
+
+    def _encodings(self, read: _Read) -> Iterable[Encoding]:
+        """Own vector and states, each less what all words share, of length 1 and then weighted.
+
+        So the cosine of two such vectors is the weighted mean of their three cosines.
+        """
+        centre = self._weights["centre.states"].astype(np.float32)
+        own = self._weights["centre.own"].astype(np.float32)
+        share = float(self.config["word_share"])
+        parts = [
+            (read.own - own, read.words, share),
+            (read.forward.distinct - centre[0], read.forward.of_word[~read.is_first], (1 - share) / 2),
+            (read.backward.distinct - centre[1], read.backward.of_word[~read.is_last], (1 - share) / 2),
+        ]
+        vectors = np.concatenate([_scaled(rows, part)[places] for rows, places, part in parts if part > 0], axis=1)
+        known = read.rows[read.words] >= 0
+        return map(Encoding, np.split(vectors, read.ends[:-1]), np.split(known, read.ends[:-1]))
 
     def states(self, sentences: Sequence[Sequence[str]]) -> list[tuple[Floats, Floats]]:
         """The forward and the backward states of each sentence, in the order of its words.
@@ -127,41 +298,54 @@ class ContextEncoder:
         The first forward state is the one behind the boundary before the first word; the last backward state is the
         one behind the boundary at the end. So both have a row more than there are words.
         """
-        found: dict[int, tuple[Floats, Floats]] = {}
-        for batch, read in self._read(sentences):
-            ends = read.ends + np.arange(1, len(batch) + 1)
-            both = (np.split(states.distinct[states.of_word], ends[:-1]) for states in (read.forward, read.backward))
-            found.update(zip(batch, zip(*both, strict=True), strict=True))
-        return [found[k] for k in range(len(sentences))]
+
+        def both(read: _Read) -> Iterable[tuple[Floats, Floats]]:
+            ends = (read.ends + np.arange(1, len(read.ends) + 1))[:-1]
+            sides = (np.split(states.distinct[states.of_word], ends) for states in (read.forward, read.backward))
+            return zip(*sides, strict=True)
+
+        return self._each(sentences, both)
 
     def log_probabilities(self, sentences: Sequence[Sequence[str]]) -> list[npt.NDArray[np.float64]]:
         """Of each word of each sentence, given all the others; words that cannot be predicted are one, the unknown."""
-        found: dict[int, npt.NDArray[np.float64]] = {}
-        for batch, read in self._read(sentences):
-            before, behind = read.forward.of_word[~read.is_last], read.backward.of_word[~read.is_first]
-            # Sentences that share words mostly share what is around them: each such place is worked out once.
-            places, place = np.unique(np.stack([before, behind, read.words]), axis=1, return_inverse=True)
-            around = np.concatenate([read.forward.distinct[places[0]], read.backward.distinct[places[1]]], axis=1)
-            expected = bounded(around @ self._projection + self._projection_bias)
-            values = log_probabilities(self._output, expected, self._predicted(read.rows)[places[2]])[place]
-            found.update(zip(batch, np.split(values, read.ends[:-1]), strict=True))
-        return [found[k] for k in range(len(sentences))]
+        return self._each(sentences, self._log_probabilities)
 
-    def _predicted(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """The numbers that predicting goes by: words that cannot be predicted are one, behind all others."""
-        unknown = self._vocabulary.predicted
-        return np.where((rows < 0) | (rows > unknown), unknown, rows)
+    def _log_probabilities(self, read: _Read) -> Iterable[npt.NDArray[np.float64]]:
+        before, behind = read.forward.of_word[~read.is_last], read.backward.of_word[~read.is_first]
+        # Sentences that share words mostly share what is around them: each such place is worked out once.
+        places, place = np.unique(np.stack([before, behind, read.words]), axis=1, return_inverse=True)
+        around = np.concatenate([read.forward.distinct[places[0]], read.backward.distinct[places[1]]], axis=1)
+        unknown = self._vocabulary.predicted  # what stands for all words that cannot be predicted
+        words = np.where((read.rows < 0) | (read.rows > unknown), unknown, read.rows)[places[2]]
+        return np.split(self._output.log_probabilities(around, words)[place], read.ends[:-1])
 
     def fluency(self, sentences: Sequence[Sequence[str]]) -> list[float]:
         """The mean of log p(word | all the others) over each sentence's words, to four digits: 0 is best."""
         return [round(float(values.mean()), 4) if len(values) else 0.0 for values in self.log_probabilities(sentences)]
 
-    def _read(self, sentences: Sequence[Sequence[str]]) -> Iterator[tuple[list[int], _Read]]:
-        """Batches of sentences of about one length: which ones they are, and what is read in them."""
+    def word_vectors(self, words: Sequence[str]) -> Floats:
+        """What is read for each word, whatever stands around it: its own vector, or what its spelling tells."""
+        return self._vectors(words, self._rows(words))
+
+    def _vectors(self, words: Sequence[str], rows: npt.NDArray[np.int64]) -> Floats:
+        vectors: Floats = self._weights["vectors"][rows].astype(np.float32)
+        of_pieces = self._weights["pieces"]
+        for place in np.flatnonzero(rows < 0).tolist():
+            spelled = of_pieces[list(pieces(words[place], len(of_pieces)))].astype(np.float64).mean(0)
+            vectors[place] = on_grid(spelled / max(np.sqrt((spelled**2).sum()), 1e-9), INPUT_STEP)
+        return vectors
+
+    def _rows(self, words: Iterable[str]) -> npt.NDArray[np.int64]:
+        return np.array([self._vocabulary.find(word) for word in words], np.int64)
+
+    def _each(self, sentences: Sequence[Sequence[str]], make: Callable[[_Read], Iterable[Made]]) -> list[Made]:
+        """What is made of each sentence; they are read in batches of about one length."""
         order = sorted(range(len(sentences)), key=lambda k: len(sentences[k]))
+        found: dict[int, Made] = {}
         for start in range(0, len(order), SENTENCES_AT_ONCE):
             batch = order[start : start + SENTENCES_AT_ONCE]
-            yield batch, self._run([sentences[k] for k in batch])
+            found.update(zip(batch, make(self._run([sentences[k] for k in batch])), strict=True))
+        return [found[k] for k in range(len(sentences))]
 
     def _run(self, sentences: Sequence[Sequence[str]]) -> _Read:
         # Number 0 is the boundary, which is not the same on both sides.
@@ -170,48 +354,21 @@ class ContextEncoder:
         flat = np.array([word for sentence in numbered for word in sentence], np.int64)
         rows = self._rows(number)
         vectors = self._vectors(list(number), rows)
+        edges = self._weights["boundary"].astype(np.float32)
         step = self._step(len(flat))
 
-        def run_one(side: str, boundary: Floats, ordered: list[npt.NDArray[np.int64]]) -> States:
+        def run_one(side: str, edge: Floats, ordered: list[npt.NDArray[np.int64]]) -> States:
             weights = self._directions[side]
-            read = np.concatenate([boundary[None], vectors]) @ weights.read + weights.bias
+            read = np.concatenate([edge[None], vectors]) @ weights.read + weights.bias
             return run(weights, read, ordered, step, backwards=side == "backward")
 
-        forward = run_one("forward", self._boundary[0], [np.array([0, *words]) for words in numbered])
-        backward = run_one("backward", self._boundary[1], [np.array([*words, 0]) for words in numbered])
+        forward = run_one("forward", edges[0], [np.array([0, *words]) for words in numbered])
+        backward = run_one("backward", edges[1], [np.array([*words, 0]) for words in numbered])
         lengths = np.array([len(words) for words in numbered])
         is_first = np.zeros(len(flat) + len(lengths), np.bool_)
         is_first[np.cumsum(lengths + 1) - lengths - 1] = True
         is_last = np.roll(is_first, -1)
         return _Read(flat - 1, rows, vectors, forward, backward, is_first, is_last, lengths.cumsum())
-
-    def word_vectors(self, words: Sequence[str]) -> Floats:
-        """What is read for each word, whatever stands around it: its own vector, or what its spelling tells."""
-        return self._vectors(words, self._rows(words))
-
-    def _rows(self, words: Iterable[str]) -> npt.NDArray[np.int64]:
-        return np.array([self._vocabulary.find(word) for word in words], np.int64)
-
-    def _vectors(self, words: Sequence[str], rows: npt.NDArray[np.int64]) -> Floats:
-        vectors: Floats = self._folder.weights["vectors"][rows].astype(np.float32)
-        for place in np.flatnonzero(rows < 0).tolist():
-            spelled = self._pieces[list(pieces(words[place], self._buckets))].mean(0)
-            vectors[place] = on_grid(spelled / max(np.sqrt((spelled**2).sum()), 1e-9), INPUT_STEP)
-        return vectors
-
-    def _side_by_side(self, read: _Read) -> npt.NDArray[np.float16]:
-        """Own vector and states, each less what all words share, of length 1 and then weighted.
-
-        So the cosine of two such vectors is the weighted mean of their three cosines.
-        """
-        centre = self._folder.weights["centre.states"].astype(np.float32)
-        own = self._folder.weights["centre.own"].astype(np.float32)
-        parts = [
-            (read.own - own, read.words, self._share),
-            (read.forward.distinct - centre[0], read.forward.of_word[~read.is_first], (1 - self._share) / 2),
-            (read.backward.distinct - centre[1], read.backward.of_word[~read.is_last], (1 - self._share) / 2),
-        ]
-        return np.concatenate([_scaled(rows, share)[places] for rows, places, share in parts if share > 0], axis=1)
 
     def _step(self, words: int) -> Step:
         self._words_seen += words
@@ -222,31 +379,8 @@ class ContextEncoder:
         return kernels.step
 
     @cached_property
-    def _output(self) -> Full | Adaptive:
-        return output_of(self._folder.weights, self._vocabulary.predicted, self._folder.config.get("cutoffs"))
-
-    @cached_property
-    def _projection(self) -> Floats:
-        return np.ascontiguousarray(self._folder.weights["projection.weight"].T.astype(np.float32))
-
-    @cached_property
-    def _projection_bias(self) -> Floats:
-        return self._folder.weights["projection.bias"].astype(np.float32)
-
-    @cached_property
-    def _pieces(self) -> npt.NDArray[np.float64]:
-        return self._folder.weights["pieces"].astype(np.float64)
-
-    @cached_property
-    def _boundary(self) -> Floats:
-        return self._folder.weights["boundary"].astype(np.float32)
-
-
-def _direction(folder: EncoderFolder, side: str) -> Direction:
-    def weights(name: str) -> Floats:
-        return folder.weights[f"{side}.{name}"].astype(np.float32)
-
-    return Direction(np.ascontiguousarray(weights("read").T), np.ascontiguousarray(weights("state").T), weights("bias"))
+    def _output(self) -> Output:
+        return Output.of(self._weights, self._vocabulary.predicted, self.config.get("cutoffs"))
 
 
 def _scaled(rows: Floats, share: float) -> npt.NDArray[np.float16]:

@@ -1,33 +1,30 @@
-"""What every encoder offers, and how one is opened by name.
+"""What every encoder offers: a vector for each word, and a baseline.
 
 In:   sentences, as lists of words.
-Out:  a unit vector for each word, rounded to float16.
-Not:  comparing vectors (align/).
+Out:  unit vectors in float16; the baseline b, the mean cosine of two words from unrelated sentences.
+Not:  opening an encoder by name (opening.py), comparing vectors and rescaling with b (align/).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
 from polyref.errors import SettingsError
+from polyref.text import TextSettings, tokenize
 
-if TYPE_CHECKING:
-    from polyref.encode.context import ContextEncoder
-
-
-BUILTIN = ("english",)
-DEFAULT = "english"
+_LEAST_PAIRS = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class Encoding:
-    """The words of one sentence as vectors, one row a word; `known` says which words have one."""
+    """The words of one sentence as vectors, one row per word; `known` says which words have one."""
 
     vectors: npt.NDArray[np.float16]
     known: npt.NDArray[np.bool_]
@@ -66,46 +63,25 @@ def unit_vectors(vectors: npt.NDArray[Any]) -> npt.NDArray[np.float16]:
     return scaled
 
 
-def default_encoder() -> ContextEncoder:
-    """What soft alignment uses where nothing else is named; opened once."""
-    from polyref.encode.builtin import open_builtin
-
-    return open_builtin(DEFAULT)
-
-
-def open_encoder(name: str) -> Encoder:
-    """The encoder that a command line names: one inside the package, a folder, `vectors:FILE` or `huggingface:NAME`."""
-    kind, _, rest = name.partition(":")
-    if kind == "vectors" and rest:
-        from polyref.encode.vectors import WordVectors
-
-        return WordVectors.load(rest)
-    if kind == "huggingface" and rest:
-        from polyref.encode.pretrained import PretrainedEncoder, parse_name
-
-        return PretrainedEncoder.load(*parse_name(rest))
-    found = _language_model(name)
-    if found is None:
-        raise SettingsError(
-            f'there is no encoder "{name}"; give {", ".join(BUILTIN)}, the folder of one that you trained, '
-            "vectors:FILE (npz, GloVe or fastText text) or huggingface:NAME"
-        )
-    return found
+@cache
+def unrelated_sentences() -> tuple[tuple[str, ...], ...]:
+    """The sample text of the package, as words."""
+    text = Path(__file__).with_name("unrelated.txt").read_text(encoding="utf-8")
+    return tuple(tokenize(line, TextSettings()).words for line in text.splitlines())
 
 
-def open_language_model(name: str) -> ContextEncoder:
-    """An encoder that is a language model, and so can tell how fluent a sentence is."""
-    found = _language_model(name)
-    if found is None:
-        names = ", ".join(BUILTIN)
-        raise SettingsError(f'there is no language model "{name}"; give {names} or the folder of one that you trained')
-    return found
-
-
-def _language_model(name: str) -> ContextEncoder | None:
-    from polyref.encode.builtin import open_builtin
-    from polyref.encode.context import ContextEncoder
-
-    if name in BUILTIN:
-        return open_builtin(name)
-    return ContextEncoder.load(name) if name and Path(name).is_dir() else None
+def measure_baseline(encoder: Encoder, sentences: Sequence[Sequence[str]]) -> float:
+    """b, to four digits: what cosines are counted in."""
+    encodings = encoder.encode(sentences)
+    known = np.concatenate([encoding.known for encoding in encodings])
+    vectors = np.concatenate([encoding.vectors for encoding in encodings])[known].astype(np.float64)
+    sentence = np.repeat(np.arange(len(encodings)), [len(encoding.known) for encoding in encodings])[known]
+    apart = sentence[:, None] != sentence[None, :]
+    if apart.sum() < 2 * _LEAST_PAIRS:
+        problem = f"{encoder.name} knows too few words of the sample text to measure its baseline"
+        raise SettingsError(f"{problem}; set similarity to cosine")
+    products = vectors @ vectors.T
+    squares = products.diagonal()
+    lengths = np.sqrt(squares[:, None] * squares[None, :])
+    cosines = np.divide(products, lengths, out=np.zeros_like(products), where=lengths > 0)
+    return round(float(cosines[apart].mean()), 4)

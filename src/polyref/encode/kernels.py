@@ -1,6 +1,6 @@
 """Compiled: one step of an LSTM, behind its matrix product.
 
-The plain twin is in recurrence.py. No operation here may be fused or reordered: the results are the same, bit by bit.
+The plain twin is in network.py. No operation here may be fused or reordered: the results are the same, bit by bit.
 """
 
 import numpy as np
@@ -10,7 +10,7 @@ from polyref.compiled import kernel
 
 @kernel("float32(float32)", inline=True)
 def tanh(x):
-    """See recurrence.py."""
+    """See network.py."""
     t = min(max(x * np.float32(0.5), np.float32(-4.5)), np.float32(4.5))
     s = t * t
     above = t * (

@@ -1,7 +1,8 @@
-"""The paper's bidirectional language model, for training (Section 3.2).
+"""The paper's bidirectional language model in torch, for training (Section 3.2).
 
 In:   sentences of one length, as numbers of words.
-Out:  what it costs to predict each word from the forward state before it and the backward state behind it.
+Out:  what it costs to predict each word from the forward state before it and the backward state behind it; the trained
+      model as the arrays of an encoder's folder.
 Not:  encoding (context.py does that without torch), the training loop (fit/), reading text (training_text.py).
 
 Sentences of one batch have the same length, so there is no padding, and none can leak into a state.
@@ -10,7 +11,7 @@ Sentences of one batch have the same length, so there is no padding, and none ca
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -18,10 +19,19 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from polyref.encode.spelling import pieces
-from polyref.errors import SettingsError
+from polyref.encode.context import pieces
+from polyref.encode.network import (
+    EXPECTATION_STEP,
+    INPUT_STEP,
+    LARGEST_EXPECTATION,
+    STATE_STEP,
+    exact_weights,
+    on_grid,
+)
+from polyref.errors import PolyrefError, SettingsError
 
 Softmax = Literal["full", "adaptive"]
+_LARGEST = 2.0**14  # of a weight; float16 ends at 2**16
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,3 +196,48 @@ def learn_spelling(model: LanguageModel, seed: int, *, rounds: int = 15, words_a
                 optimiser.step()
                 reached += float(cosine.detach().sum()) / model.readable
     return reached
+
+
+def exported(model: LanguageModel) -> dict[str, npt.NDArray[np.float16]]:
+    """All that encoding and predicting need, in float16, on the grids that make their products exact."""
+    size, states = model.settings.vector_size, model.settings.state_size
+    # Rounding makes a unit vector a little longer.
+    for_input = {"longest": 1.0 + 0.5 * INPUT_STEP * np.sqrt(size), "largest": 1.0, "step": INPUT_STEP}
+    arrays: dict[str, npt.NDArray[Any]] = {
+        "vectors": on_grid(_unit(_array(model.vectors)), INPUT_STEP),
+        "boundary": on_grid(_unit(_array(model.boundary)), INPUT_STEP),
+        "pieces": _array(model.pieces),
+        "centre.own": np.zeros(size),
+        "centre.states": np.zeros((2, states)),
+    }
+    for side, direction in (("forward", model.forwards), ("backward", model.backwards)):
+        weights = {name: _array(weight) for name, weight in direction.named_parameters()}
+        arrays[f"{side}.read"] = exact_weights(weights["weight_ih_l0"], **for_input)
+        arrays[f"{side}.state"] = _for_states(weights["weight_hh_l0"])
+        arrays[f"{side}.bias"] = weights["bias_ih_l0"] + weights["bias_hh_l0"]
+    arrays["projection.weight"] = _for_states(_array(model.projection.weight))
+    arrays["projection.bias"] = _array(model.projection.bias)
+    for name, weight in model.output.named_parameters():
+        array = arrays[f"output.{name}"] = _array(weight)
+        if array.ndim == 2:
+            longest = LARGEST_EXPECTATION * np.sqrt(array.shape[1])
+            bounds = {"longest": longest, "largest": LARGEST_EXPECTATION, "step": EXPECTATION_STEP}
+            arrays[f"output.{name}"] = exact_weights(array, **bounds)
+    return {name: array.astype(np.float16) for name, array in arrays.items()}
+
+
+def _for_states(weights: npt.NDArray[np.float64]) -> npt.NDArray[np.float16]:
+    """Weights that states are multiplied with: numbers of at most 1."""
+    return exact_weights(weights, longest=np.sqrt(weights.shape[1]), largest=1.0, step=STATE_STEP)
+
+
+def _array(weight: Tensor) -> npt.NDArray[np.float64]:
+    array: npt.NDArray[np.float64] = weight.detach().numpy().astype(np.float64)
+    if not (np.abs(array) < _LARGEST).all():
+        raise PolyrefError("the weights have grown beyond all bounds; train again with a lower learning rate")
+    return array
+
+
+def _unit(rows: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    scaled: npt.NDArray[np.float64] = rows / np.maximum(np.sqrt((rows**2).sum(1, keepdims=True)), 1e-9)
+    return scaled

@@ -26,8 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from polyref.data import extras
-from polyref.encode.baseline import measure_baseline, unrelated_sentences
-from polyref.encode.encoder import Encoding, unit_vectors
+from polyref.encode.encoder import Encoding, measure_baseline, unit_vectors, unrelated_sentences
 from polyref.errors import InputError, PolyrefError, SettingsError
 
 # What a model consists of, by the names that the hub's models use; pickles are not among them.
@@ -45,6 +44,11 @@ _process = threading.RLock()
 _Vectors = npt.NDArray[Any]
 
 
+def open_pretrained(rest: str) -> PretrainedEncoder:
+    """The encoder of what stands behind `huggingface:` in a name."""
+    return PretrainedEncoder.load(*parse_name(rest))
+
+
 def parse_name(rest: str) -> tuple[str, int | None]:
     """NAME or NAME@LAYER; an @ that no whole number follows belongs to the name."""
     found = re.fullmatch(r"(.+)@([+-]?[0-9]{1,9})", rest)
@@ -58,11 +62,11 @@ class PretrainedEncoder:
     """
 
     def __init__(self, model: Any, tokenizer: Any, layer: int, *, name: str, hash: str):
+        self.name = name
+        self.hash = hash
         self._model = model
         self._tokenizer = tokenizer
         self._layer = layer
-        self._name = name
-        self._hash = hash
         self._windowing = _windowing(model, tokenizer)
         # The unknown token, and a bare mark of a word's start, say nothing of the word that they stand for.
         self._mute = {tokenizer.unk_token_id, tokenizer.convert_tokens_to_ids("▁")}
@@ -71,13 +75,16 @@ class PretrainedEncoder:
     @classmethod
     def load(cls, name: str, layer: int | None = None) -> PretrainedEncoder:
         """Open a model's folder, or fetch a model of the hub by its name."""
-        torch = _torch()
+        torch = _package("torch")
         with _apart(), torch.random.fork_rng(devices=[]):  # what a file of weights lacks would be drawn at random
             folder = _folder(name)
             _check_files(folder, name)
             try:
-                config = _transformers().AutoConfig.from_pretrained(folder, **_LOCAL)
-                layer = _choose_layer(layer, config.num_hidden_layers, name)
+                config = _package("transformers").AutoConfig.from_pretrained(folder, **_LOCAL)
+                layers = config.num_hidden_layers
+                layer = (layers + 1) // 2 if layer is None else layer
+                if not 0 <= layer <= layers:
+                    raise SettingsError(f"{name} has no layer {layer}; choose one from 0 to {layers}")
                 model, tokenizer = _load(folder, config)
                 if not tokenizer.is_fast or len(tokenizer) <= len(tokenizer.all_special_ids):
                     raise InputError("there is no fast tokenizer", "put its tokenizer.json into the folder", file=name)
@@ -87,14 +94,6 @@ class PretrainedEncoder:
             except Exception as error:  # what a broken file makes transformers raise can be anything
                 cure = "fetch or save it again, or choose a model that transformers knows as an encoder of text"
                 raise InputError(f"cannot be used ({_reason(error)})", cure, file=name) from None
-
-    @property
-    def name(self) -> str:
-        return self._name
-
-    @property
-    def hash(self) -> str:
-        return self._hash
 
     @cached_property
     def baseline(self) -> float:
@@ -124,15 +123,13 @@ class PretrainedEncoder:
 
     def _windows(self, text: str) -> list[Any]:
         """The text in sub-words, in pieces that the model can take, each with the special tokens around it."""
-        tokenized = self._tokenizer(
-            text, return_overflowing_tokens=True, split_special_tokens=True, verbose=False, **self._windowing
-        )
-        windows: list[Any] = tokenized.encodings
+        how = {"return_overflowing_tokens": True, "split_special_tokens": True, "verbose": False, **self._windowing}
+        windows: list[Any] = self._tokenizer(text, **how).encodings
         return windows
 
     def _states(self, window: Any) -> _Vectors:
-        """The layer's vectors of a window: one row a sub-word."""
-        torch = _torch()
+        """The layer's vectors of a window: one row per sub-word."""
+        torch = _package("torch")
         ids = torch.tensor([window.ids])
         with torch.inference_mode():
             output = self._model(input_ids=ids, attention_mask=torch.ones_like(ids), output_hidden_states=True)
@@ -144,10 +141,10 @@ class PretrainedEncoder:
         [window, *_] = self._windows(" ".join(unrelated_sentences()[0]))
         states = self._states(window)
         if len(states) != len(window.ids):
-            raise SettingsError(f"layer {self._layer} of {self._name} merges sub-words; choose a lower one")
+            raise SettingsError(f"layer {self._layer} of {self.name} merges sub-words; choose a lower one")
         if not np.isfinite(states).all():
             cure = "fetch or save the model again, or choose another layer"
-            raise InputError(f"weights of layer {self._layer} are missing or no numbers", cure, file=self._name)
+            raise InputError(f"weights of layer {self._layer} are missing or not numbers", cure, file=self.name)
         return states
 
 
@@ -202,7 +199,7 @@ _LOCAL: Mapping[str, Any] = {"trust_remote_code": False, "local_files_only": Tru
 
 def _load(folder: Path, config: Any) -> tuple[Any, Any]:
     """The model, of an encoder-decoder the encoder, and its tokenizer."""
-    torch, transformers = _torch(), _transformers()
+    torch, transformers = _package("torch"), _package("transformers")
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder, use_fast=True, **_LOCAL)
     whole, info = transformers.AutoModel.from_pretrained(
         folder, config=config, use_safetensors=True, dtype=torch.float32, output_loading_info=True, **_LOCAL
@@ -220,21 +217,13 @@ def _load(folder: Path, config: Any) -> tuple[Any, Any]:
     return model.eval(), tokenizer
 
 
-def _choose_layer(layer: int | None, layers: int, name: str) -> int:
-    if layer is None:
-        return (layers + 1) // 2
-    if not 0 <= layer <= layers:
-        raise SettingsError(f"{name} has no layer {layer}; choose one from 0 to {layers}")
-    return layer
-
-
 def _drop_layers(model: Any, layer: int, probe: Any) -> int:
     """Take away the layers above the one that is read, where it stays the same bits; returns the size of its vectors.
 
     Some models end with a normalisation, so that their last layer is none that they would have in between.
     """
     expected: _Vectors = probe()
-    stacks = [part for part in model.modules() if isinstance(part, _torch().nn.ModuleList)]
+    stacks = [part for part in model.modules() if isinstance(part, _package("torch").nn.ModuleList)]
     stacks = [stack for stack in stacks if len(stack) == model.config.num_hidden_layers]
     for keep in (layer, layer + 1):
         if len(stacks) == 1 and keep < len(stacks[0]):
@@ -255,7 +244,7 @@ def _drop_layers(model: Any, layer: int, probe: Any) -> int:
 
 def _folder(name: str) -> Path:
     """The folder that a name means: itself, or what the hub has by that name."""
-    hub = extras.load("huggingface_hub", purpose="a pretrained encoder", extra="huggingface")
+    hub = _package("huggingface_hub")
     try:
         path = Path(name)
         if name and path.is_dir():
@@ -300,16 +289,12 @@ def _matching(folder: Path, patterns: Iterable[str]) -> set[Path]:
 # -- the packages, and keeping them quiet ---------------------------------------------------------------------------
 
 
-def _torch() -> Any:
-    return extras.load("torch", purpose="a pretrained encoder", extra="huggingface")
-
-
-def _transformers(module: str = "transformers") -> Any:
-    return extras.load(module, purpose="a pretrained encoder", extra="huggingface")
+def _package(name: str) -> Any:
+    return extras.load(name, purpose="a pretrained encoder", extra="huggingface")
 
 
 def _silent_bar() -> Any:
-    tqdm = extras.load("tqdm", purpose="a pretrained encoder", extra="huggingface").tqdm
+    tqdm = _package("tqdm").tqdm
     return type("SilentBar", (tqdm,), {"__init__": lambda bar, *given, **named: tqdm.__init__(bar, disable=True)})
 
 
@@ -322,7 +307,7 @@ def _reason(error: Exception) -> str:
 @contextmanager
 def _apart() -> Iterator[None]:
     """Nothing is shown and one thread computes; afterwards all is as it was."""
-    torch, shown = _torch(), _transformers("transformers.utils.logging")
+    torch, shown = _package("torch"), _package("transformers.utils.logging")
     loggers = [logging.getLogger(package) for package in ("transformers", "huggingface_hub")]
     with _process, warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -2,31 +2,36 @@
 
 In:   text or data sets, and perhaps a table of word vectors to start from.
 Out:  a folder that open_encoder opens; on the way, checkpoints from which a killed run goes on.
-Not:  the model (language_model.py), the loop (fit/), the folder's form (folder.py), showing progress (cli/).
+Not:  the model (language_model.py), the loop (fit/), the folder's form (context.py), showing progress (cli/).
 """
 
 from __future__ import annotations
 
 import math
 import shutil
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 
-from polyref.encode.baseline import measure_baseline, unrelated_sentences
-from polyref.encode.context import ContextEncoder
-from polyref.encode.export import exported
-from polyref.encode.folder import CONFIG, EncoderFolder, write_folder
-from polyref.encode.grid import INPUT_STEP, STATE_STEP, on_grid
-from polyref.encode.language_model import LanguageModel, ModelSettings, Spellings, adaptive_cutoffs, learn_spelling
-from polyref.encode.training_text import TrainingText, Use, count_words, is_held_out, read_sentences, text_hash
+from polyref.encode.context import CONFIG, ContextEncoder, EncoderFolder, Vocabulary, write_folder
+from polyref.encode.encoder import measure_baseline, unrelated_sentences
+from polyref.encode.language_model import (
+    LanguageModel,
+    ModelSettings,
+    Spellings,
+    adaptive_cutoffs,
+    exported,
+    learn_spelling,
+)
+from polyref.encode.network import INPUT_STEP, STATE_STEP, on_grid
+from polyref.encode.training_text import TrainingText, Use, is_held_out, read_sentences, spread, text_hash
 from polyref.encode.vectors import WordVectors
-from polyref.encode.vocabulary import Vocabulary
 from polyref.errors import InputError, OutputError, SettingsError
 from polyref.fit import FitSettings
 from polyref.fit.checkpoint import Counters, has_checkpoint
@@ -36,7 +41,6 @@ from polyref.text import TextSettings
 
 VALIDATION_WORDS_AT_ONCE = 2048
 CENTRE_SENTENCES = 5000
-BASELINE_SENTENCES = 300
 LEAST_KNOWN = 0.5  # of the package's sample text; an encoder that knows less of it is for other text
 # Of the cosine of two words, the share that their own vectors have; the rest is that of their states.
 WORD_SHARE = 0.3
@@ -76,7 +80,7 @@ class Corpus:
     sentences: int
 
     def some_sentences(self, most: int) -> list[list[str]]:
-        """The first ones of each length, up to so many in all, as words."""
+        """The first ones of each length, about this many in all, as words."""
         words = self.training.words
         share = most / sum(map(len, self.training.by_length.values()))
         return [
@@ -97,25 +101,15 @@ def read_corpus(
     validating = [sentence for sentence in found if is_held_out(sentence, settings.held_out)]
     training = [sentence for sentence in found if not is_held_out(sentence, settings.held_out)]
     if not training or not validating:
-        raise InputError(
-            f"{len(training)} sentences to train on and {len(validating)} to validate",
-            "give more text, or hold out another share",
-            file=paths[0],
-        )
-    counts = count_words(training)
+        problem = f"{len(training)} sentences to train on and {len(validating)} to validate"
+        raise InputError(problem, "give more text, or hold out another share", file=paths[0])
+    counts = Counter(chain.from_iterable(training))
     vocabulary = Vocabulary.from_counts(counts, settings.cutoff, _readable(table, counts), settings.readable)
     if not vocabulary.predicted:
         raise InputError(f"no word occurs {settings.cutoff} times", "give more text, or a lower cut-off", file=paths[0])
-    known = vocabulary.row
-    others = dict.fromkeys(word for sentence in (*training, *validating) for word in sentence if word not in known)
-    words = [*vocabulary.words, *others]
-    return Corpus(
-        vocabulary,
-        TrainingText.of(training, words),
-        TrainingText.of(validating, words),
-        text_hash(found),
-        len(found),
-    )
+    words = list(dict.fromkeys(chain.from_iterable((vocabulary.words, *training, *validating))))
+    texts = TrainingText.of(training, words), TrainingText.of(validating, words)
+    return Corpus(vocabulary, *texts, text_hash(found), len(found))
 
 
 def _readable(table: WordVectors | None, counts: Mapping[str, int]) -> list[str]:
@@ -146,7 +140,10 @@ def train_encoder(
     if (folder / CONFIG).exists():
         raise SettingsError(f"{folder} holds a finished encoder; give another folder, or delete it")
     table = None if vectors is None else WordVectors.load(vectors)
-    settings = _fitting(settings, table)
+    if table is not None:
+        settings = replace(settings, model=replace(settings.model, vector_size=table.size))
+    elif settings.model.freeze:
+        raise SettingsError("there are no vectors to freeze; give a table of vectors")
     corpus = read_corpus(paths, without, settings, table)
     on_start(corpus)
     work = folder / "training"
@@ -158,19 +155,10 @@ def train_encoder(
     counters = _fit(model, corpus, settings, "" if table is None else table.hash, work, on_step)
     config = _description(corpus, settings, table, counters)
     found = centred(EncoderFolder(config, corpus.vocabulary, exported(model), hash=""), corpus)
-    # A folder with a description is a finished one: it is written when all is known, and once.
+    # A folder with a description is a finished one: it is written once, when all is known.
     write_folder(folder, found.config, found.vocabulary, found.weights)
     shutil.rmtree(work)
     return ContextEncoder.load(str(folder))
-
-
-def _fitting(settings: TrainSettings, table: WordVectors | None) -> TrainSettings:
-    """Settings whose vectors are as long as the table's."""
-    if table is None and settings.model.freeze:
-        raise SettingsError("there are no vectors to freeze; give --vectors FILE")
-    if table is None or table.size == settings.model.vector_size:
-        return settings
-    return replace(settings, model=replace(settings.model, vector_size=table.size))
 
 
 def _fit(
@@ -261,12 +249,11 @@ def _baseline(found: EncoderFolder, own: Sequence[Sequence[str]]) -> float:
     sample: Sequence[Sequence[str]] = unrelated_sentences()
     words = [word for sentence in sample for word in sentence]
     if sum(found.vocabulary.find(word) >= 0 for word in words) < LEAST_KNOWN * len(words):
-        count = min(BASELINE_SENTENCES, len(own))
-        sample = [own[k * len(own) // count] for k in range(count)]
+        sample = spread(own)
     try:
         return measure_baseline(ContextEncoder(found, "new"), sample)
     except SettingsError:
-        return 0.0  # so little text tells nothing; `polyref encoder calibrate` takes more
+        return 0.0  # so little text tells nothing; it can be measured on more later
 
 
 def make_model(
@@ -274,7 +261,7 @@ def make_model(
 ) -> LanguageModel:
     """A new model; with a table, its words start from there, and the pieces from the spelling of those."""
     vocabulary = corpus.vocabulary
-    start, found = (None, None) if table is None else _rows_of(vocabulary.words, table)
+    start = None if table is None else table.encode([vocabulary.words])[0]
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(settings.fit.seed)
         model = LanguageModel(
@@ -282,20 +269,15 @@ def make_model(
             readable=len(vocabulary.words),
             predicted=vocabulary.predicted,
             spellings=Spellings(corpus.training.words, settings.model.buckets),
-            vectors=start,
+            vectors=None if start is None else start.vectors.astype(np.float32),
         )
-    if found is not None and not resuming:
+    if start is not None and not resuming:
         learn_spelling(model, settings.fit.seed)
-        missing = torch.from_numpy(np.flatnonzero(~found))
+        missing = torch.from_numpy(np.flatnonzero(~start.known))
         if len(missing):
             with torch.no_grad():
                 model.vectors[missing] = torch.nn.functional.normalize(model.spelled(missing), dim=1)
     return model
-
-
-def _rows_of(words: Sequence[str], table: WordVectors) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.bool_]]:
-    encoding = table.encode([words])[0]
-    return encoding.vectors.astype(np.float32), encoding.known
 
 
 def perplexity(model: LanguageModel, text: TrainingText) -> float:

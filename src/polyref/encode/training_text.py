@@ -1,19 +1,18 @@
-"""The text that a language model is trained on.
+"""The text that a language model is trained on, or an encoder measured on.
 
-In:   files: plain text with a sentence a line (.txt), or data sets in any format that polyref reads.
+In:   files: plain text, one sentence per line (.txt), or data sets in any format that polyref reads.
 Out:  each distinct sentence once, as words; parts for training and validation; batches of one length.
-Not:  the model (language_model.py).
+Not:  the model (language_model.py), measuring (encoder.py). Torch is not needed here.
 """
 
 from __future__ import annotations
 
 import hashlib
 from codecs import getincrementaldecoder
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
-from typing import Literal, get_args
+from typing import Literal, TypeVar, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +23,8 @@ from polyref.errors import InputError, SettingsError
 from polyref.text import TextSettings, tokenize
 
 Use = Literal["references", "source", "both"]
+Sentence = TypeVar("Sentence", bound=Sequence[str])
+BASELINE_SENTENCES = 300
 _PACKED = (".gz", ".zst")
 _SHARES = 10_000
 _MOST_BYTES = 1 << 20
@@ -45,6 +46,20 @@ def read_sentences(
     return found
 
 
+def unrelated_of(paths: Sequence[str], use: Use, text: TextSettings) -> list[tuple[str, ...]]:
+    """Sentences of a person's own files that have nothing to do with each other: one per example, spread evenly."""
+    found = list(read_sentences(paths, use, text, one_each=True))
+    if len(found) < 2:
+        raise InputError(f"{len(found)} sentences", "give more text", file=paths[0])
+    return spread(found)
+
+
+def spread(sentences: Sequence[Sentence]) -> list[Sentence]:
+    """Some of the sentences, spread evenly: enough to measure a baseline on."""
+    count = min(BASELINE_SENTENCES, len(sentences))
+    return [sentences[k * len(sentences) // count] for k in range(count)]
+
+
 def _texts(path: str, use: Use, one_each: bool) -> Iterator[str]:
     suffixes = [suffix for suffix in PurePath(path).suffixes if suffix not in _PACKED]
     if suffixes and suffixes[-1] == ".txt":
@@ -53,7 +68,7 @@ def _texts(path: str, use: Use, one_each: bool) -> Iterator[str]:
     for example in read(path):
         if use != "references":
             if not isinstance(example.source, str):
-                raise InputError("the source is no text", "use --use references", file=path, line=example.line)
+                raise InputError("the source is not a string", "set use to references", file=path, line=example.line)
             yield example.source
         if use == "references" or (use == "both" and not one_each):
             yield from [reference.text for reference in example.references[: 1 if one_each else None]]
@@ -61,11 +76,9 @@ def _texts(path: str, use: Use, one_each: bool) -> Iterator[str]:
 
 def _lines(path: str) -> Iterator[str]:
     with open_input(path) as opened:
-        number = 0
         # A line may be longer than what is read at once, which then may end within a character.
         decoder = getincrementaldecoder("utf-8")()
-        while line := opened.line(_MOST_BYTES):
-            number += 1
+        for number, line in enumerate(iter(lambda: opened.line(_MOST_BYTES), b""), 1):
             try:
                 yield decoder.decode(line, final=len(line) < _MOST_BYTES or line.endswith(b"\n")).strip()
             except UnicodeDecodeError:
@@ -106,20 +119,13 @@ class TrainingText:
         return sum(rows.size for rows in self.by_length.values())
 
     def batches(self, words_at_once: int, order: np.random.Generator | None = None) -> list[npt.NDArray[np.int64]]:
-        """All sentences, in batches of about so many words; in a drawn order, or as they are."""
+        """All sentences, in batches of about this many words; in a drawn order, or as they are."""
         cut = []
         for length, rows in self.by_length.items():
             at_once = max(1, words_at_once // length)
             arranged = rows if order is None else rows[order.permutation(len(rows))]
             cut += [arranged[start : start + at_once] for start in range(0, len(rows), at_once)]
         return cut if order is None else [cut[k] for k in order.permutation(len(cut))]
-
-
-def count_words(sentences: Iterable[Sequence[str]]) -> Counter[str]:
-    counts: Counter[str] = Counter()
-    for sentence in sentences:
-        counts.update(sentence)
-    return counts
 
 
 def text_hash(sentences: Iterable[Sequence[str]]) -> str:

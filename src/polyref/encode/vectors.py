@@ -1,6 +1,6 @@
 """An encoder that knows one vector for each word, whatever stands around it.
 
-In:   a table of word vectors: npz with arrays `words` and `vectors`, or text with a word and its numbers a line.
+In:   a table of word vectors: npz with arrays `words` and `vectors`, or text, a word and its numbers on each line.
 Out:  an Encoder.
 Not:  vectors in context.
 """
@@ -12,6 +12,7 @@ import zipfile
 import zlib
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from itertools import islice
 from math import isfinite, nan
 from pathlib import Path
 from typing import Any
@@ -19,28 +20,35 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from polyref.encode.baseline import measure_baseline, unrelated_sentences
-from polyref.encode.encoder import Encoding, unit_vectors
+from polyref.encode.encoder import Encoding, measure_baseline, unit_vectors, unrelated_sentences
 from polyref.errors import InputError
 
 _ROWS_AT_ONCE = 50_000
 
 
 class WordVectors:
-    """A table of static word vectors.
+    """A table of static word vectors; those that are float16 `units` already stay as they are.
 
     A word that the table lacks, as it is and in lower case, is not known: it is alike to itself only.
     """
 
-    def __init__(self, words: Sequence[str], vectors: npt.NDArray[Any], *, name: str = "vectors", hash: str = ""):
+    def __init__(
+        self,
+        words: Sequence[str],
+        vectors: npt.NDArray[Any],
+        *,
+        name: str = "vectors",
+        hash: str = "",
+        units: bool = False,
+    ):
         if len(words) != len(vectors):
-            raise InputError(f"{len(words)} words, but {len(vectors)} vectors", "give one vector a word", file=name)
-        self._take(words, _in_parts(vectors), name, hash)
-
-    def _take(self, words: Sequence[str], scaled: npt.NDArray[np.float16], name: str, hash: str) -> None:
-        self._name = name
-        self._hash = hash
-        self._row = {str(word): row for row, word in reversed(list(enumerate(words)))}
+            raise InputError(f"{len(words)} words, but {len(vectors)} vectors", "give one vector per word", file=name)
+        self.name = name
+        self.hash = hash
+        self._row: dict[str, int] = {}
+        for row, word in enumerate(words):
+            self._row.setdefault(str(word), row)
+        scaled = vectors if units else _in_parts(vectors)
         # Row -1 is what an unknown word gets.
         self._vectors = np.concatenate([scaled, np.zeros((1, scaled.shape[1]), np.float16)], dtype=np.float16)
 
@@ -57,17 +65,7 @@ class WordVectors:
         words, scaled = _read_npz(path) if start.startswith(b"PK") else _read_text(path)
         if not len(words):
             raise InputError("the table is empty", "give at least one word", file=path)
-        table = cls.__new__(cls)
-        table._take(words, scaled, f"vectors:{path}", digest)
-        return table
-
-    @property
-    def name(self) -> str:
-        return self._name
-
-    @property
-    def hash(self) -> str:
-        return self._hash
+        return cls(words, scaled, name=f"vectors:{path}", hash=digest, units=True)
 
     @property
     def size(self) -> int:
@@ -77,18 +75,15 @@ class WordVectors:
     @property
     def words(self) -> list[str]:
         """The words of the table, in its order."""
-        return sorted(self._row, key=self._row.__getitem__)
+        return list(self._row)
 
     @cached_property
     def baseline(self) -> float:
         return measure_baseline(self, unrelated_sentences())
 
     def encode(self, sentences: Sequence[Sequence[str]]) -> list[Encoding]:
-        return [self._encode(sentence) for sentence in sentences]
-
-    def _encode(self, sentence: Sequence[str]) -> Encoding:
-        rows = np.array([self._find(word) for word in sentence], np.int64)
-        return Encoding(self._vectors[rows], rows >= 0)
+        rows = [np.array([self._find(word) for word in sentence], np.int64) for sentence in sentences]
+        return [Encoding(self._vectors[row], row >= 0) for row in rows]
 
     def _find(self, word: str) -> int:
         row = self._row.get(word)
@@ -104,7 +99,7 @@ def _in_parts(vectors: npt.NDArray[Any]) -> npt.NDArray[np.float16]:
 
 
 def _read_npz(path: str) -> tuple[Sequence[str], npt.NDArray[np.float16]]:
-    cure = "give arrays `words` (texts) and `vectors` (one row of numbers a word)"
+    cure = "give arrays `words` (strings) and `vectors` (one row of numbers per word)"
     try:
         # Opened here: np.load leaves a broken file open.
         with Path(path).open("rb") as stream, np.load(stream, allow_pickle=False) as arrays:
@@ -115,13 +110,11 @@ def _read_npz(path: str) -> tuple[Sequence[str], npt.NDArray[np.float16]]:
             words, vectors = arrays["words"], arrays["vectors"]
     except (ValueError, OSError, zipfile.BadZipFile, EOFError, zlib.error, RuntimeError) as error:
         raise InputError(f"cannot be read as npz ({error})", cure, file=path) from None
-    for name, array in (("words", words), ("vectors", vectors)):
+    for name, array, dimensions, kind in (("words", words, 1, "U"), ("vectors", vectors, 2, "f")):
         if not isinstance(array, np.ndarray):
-            raise InputError(f"`{name}` is no array", cure, file=path)
-    if words.ndim != 1 or words.dtype.kind != "U":
-        raise InputError(f"`words` is an array of {words.dtype}", cure, file=path)
-    if vectors.ndim != 2 or vectors.dtype.kind != "f" or not vectors.shape[1]:
-        raise InputError(f"`vectors` is an array of {vectors.dtype} with shape {vectors.shape}", cure, file=path)
+            raise InputError(f"`{name}` is not an array", cure, file=path)
+        if array.ndim != dimensions or array.dtype.kind != kind or 0 in array.shape[1:]:
+            raise InputError(f"`{name}` is an array of {array.dtype} with shape {array.shape}", cure, file=path)
     if len(words) != len(vectors):
         raise InputError(f"{len(words)} words, but {len(vectors)} vectors", cure, file=path)
     if not np.isfinite(vectors).all():
@@ -130,18 +123,13 @@ def _read_npz(path: str) -> tuple[Sequence[str], npt.NDArray[np.float16]]:
 
 
 def _read_text(path: str) -> tuple[Sequence[str], npt.NDArray[np.float16]]:
-    """GloVe's text: a word and its numbers a line. The header line of word2vec's text is passed over."""
+    """GloVe's text: a word and its numbers on each line. The header line of word2vec's text is passed over."""
     words: list[str] = []
     parts: list[npt.NDArray[np.float16]] = []
-    rows: list[list[float]] = []
-    for word, numbers in _text_rows(path):
-        words.append(word)
-        rows.append(numbers)
-        if len(rows) == _ROWS_AT_ONCE:
-            parts.append(unit_vectors(np.array(rows)))
-            rows = []
-    if rows:
-        parts.append(unit_vectors(np.array(rows)))
+    rows = _text_rows(path)
+    while some := list(islice(rows, _ROWS_AT_ONCE)):
+        words += [word for word, _ in some]
+        parts.append(unit_vectors(np.array([numbers for _, numbers in some])))
     return words, np.concatenate(parts) if parts else np.zeros((0, 0), np.float16)
 
 
@@ -160,9 +148,8 @@ def _text_rows(path: str) -> Iterator[tuple[str, list[float]]]:
             word = " ".join(fields[:-size]) if size else ""
             numbers = [_number(field) for field in fields[-size:]]
             if not word or not all(map(isfinite, numbers)):
-                raise InputError(
-                    f"not a word and {size or 'its'} numbers", "give GloVe text or npz", file=path, line=number
-                )
+                problem = f"not a word and {size or 'its'} numbers"
+                raise InputError(problem, "give GloVe text or npz", file=path, line=number)
             yield word, numbers
 
 

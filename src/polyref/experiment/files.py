@@ -12,7 +12,7 @@ from pathlib import Path
 
 from polyref.data import Input
 from polyref.data.opening import open_input
-from polyref.encode.encoder import BUILTIN
+from polyref.encode.opening import is_encoder
 from polyref.errors import InputError
 from polyref.experiment.recipe import Recipe, Stage
 
@@ -38,7 +38,7 @@ def _missing(stage: Stage, *, is_first: bool) -> Iterator[tuple[str, str, str]]:
         path = getattr(stage.data, key)
         if path and not Path(path).is_file():
             yield f"data.{key}", path, _GONE
-    if not _is_encoder(stage.expand.encoder):
+    if stage.expand.encoder and not is_encoder(stage.expand.encoder):
         yield "expand.encoder", stage.expand.encoder, "there is no such encoder"
     if is_first and stage.run.init_from and not Path(stage.run.init_from).is_dir():
         yield "run.init_from", stage.run.init_from, "there is no such folder"
@@ -54,12 +54,3 @@ def _unreadable(path: str) -> str:
     except InputError as error:
         return error.problem
     return ""
-
-
-def _is_encoder(name: str) -> bool:
-    kind, _, rest = name.partition(":")
-    if kind == "huggingface" and rest:
-        return True  # which may be fetched
-    if kind == "vectors" and rest:
-        return Path(rest).is_file()
-    return not name or name in BUILTIN or Path(name).is_dir()

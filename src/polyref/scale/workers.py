@@ -30,7 +30,7 @@ from polyref.data.opening import display_name
 from polyref.data.writing import check_not_input, with_pseudo_as_references
 from polyref.encode import DEFAULT, ContextEncoder, Encoder, open_encoder
 from polyref.encode.cache import CachedEncoder
-from polyref.encode.encoder import open_language_model
+from polyref.encode.opening import open_language_model
 from polyref.errors import InputError, SettingsError
 from polyref.expand import CHUNK, ExpandSettings, Tools, expand_chunk
 from polyref.fluency import LanguageModel

@@ -12,9 +12,8 @@ import polyref
 from polyref import AlignSettings, Lattice, SettingsError, open_encoder
 from polyref.draw.matrix import compare
 from polyref.encode import DEFAULT, ContextEncoder, default_encoder
-from polyref.encode.builtin import builtin_folder
-from polyref.encode.encoder import BUILTIN
-from polyref.encode.folder import read_config
+from polyref.encode.context import read_config
+from polyref.encode.opening import BUILTIN, builtin_folder
 
 SENTENCES = [text.split() for text in (*CAT, "she sold it .", "zorblat", *(first for first, *_ in captions(200)))]
 FOREIGN = {
@@ -173,7 +172,7 @@ def test_one_made_up_name_is_like_itself(frame: str):
 def test_another_language_is_refused_with_a_cure(language: str, english: ContextEncoder):
     with pytest.raises(SettingsError, match='the encoder "english" does not know') as refused:
         english.check([text.split() for text in FOREIGN[language]])
-    assert "--align hard" in str(refused.value)
+    assert "set align to hard" in str(refused.value)
     with pytest.raises(SettingsError, match='the encoder "english" does not know'):
         Lattice.from_references(FOREIGN[language], align=AlignSettings("soft"), engine="plain")
     assert Lattice.from_references(FOREIGN[language], engine="plain").count > 1

@@ -6,7 +6,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from small_encoders import WORDS, open_small, write_encoder
 
-from polyref.encode.grid import EXACT, INPUT_STEP, STATE_STEP, exact_weights, is_exact, on_grid, row_steps
+from polyref.encode import kernels
+from polyref.encode.network import (
+    EXACT,
+    INPUT_STEP,
+    STATE_STEP,
+    exact_weights,
+    is_exact,
+    on_grid,
+    plain_step,
+    row_steps,
+)
 
 SCALES = st.sampled_from([1e-4, 0.05, 0.3, 1.0, 7.0, 100.0])
 
@@ -96,7 +106,7 @@ def test_a_value_on_the_grid_is_the_nearest_multiple(value):
 def test_what_an_encoder_multiplies_is_exact(tmp_path):
     """States and vectors of the encoder itself, with the weights of its folder."""
     encoder = open_small(write_encoder(tmp_path, states=64, size=32, strength=2.0))
-    weights = {name: array.astype(np.float32) for name, array in encoder._folder.weights.items()}
+    weights = {name: array.astype(np.float32) for name, array in encoder._weights.items()}
     rng = np.random.default_rng(1)
     words = [*WORDS, "zebra", "giraffe"]
     forward, backward = encoder.states([words])[0]
@@ -104,3 +114,42 @@ def test_what_an_encoder_multiplies_is_exact(tmp_path):
         assert products_agree(states, weights[f"{side}.state"].T, rng)
         assert products_agree(encoder.word_vectors(words), weights[f"{side}.read"].T, rng)
     assert products_agree(np.concatenate([forward, backward], 1), weights["projection.weight"].T, rng)
+
+
+# One step of the LSTM
+
+
+def gates(seed: int, count: int, size: int, scale: float) -> tuple[np.ndarray, ...]:
+    rng = np.random.default_rng(seed)
+    product = (rng.normal(size=(count, 4 * size)) * scale).astype(np.float32)
+    read = (rng.normal(size=(5, 4 * size)) * scale).astype(np.float32)
+    return product, read, rng.integers(0, 5, count), (rng.normal(size=(count, size)) * scale).astype(np.float32)
+
+
+@pytest.mark.compiled
+@given(
+    seed=st.integers(0, 10_000),
+    count=st.integers(1, 9),
+    size=st.integers(1, 40),
+    scale=st.sampled_from([1e-6, 0.1, 1.0, 5.0, 40.0]),
+)
+def test_the_compiled_step_gives_the_same_bits_as_the_plain_one(seed, count, size, scale):
+    product, read, rows, cell = gates(seed, count, size, scale)
+    found = []
+    for step in (plain_step, kernels.step):
+        next_cell, state = cell.copy(), np.empty_like(cell)
+        step(product, read, rows, next_cell, state)
+        found.append((next_cell.tobytes(), state.tobytes()))
+    assert found[0] == found[1]
+
+
+def test_the_step_is_that_of_an_lstm():
+    product, read, rows, cell = gates(1, 4, 8, 2.0)
+    before, state = cell.astype(np.float64), np.empty_like(cell)
+    plain_step(product, read, rows, cell, state)
+    enter, keep, new, leave = np.split(product.astype(np.float64) + read[rows], 4, axis=1)
+    sigmoid = lambda x: 1 / (1 + np.exp(-x))  # noqa: E731
+    expected = sigmoid(keep) * before + sigmoid(enter) * np.tanh(new)
+    assert np.abs(cell - expected).max() < 1e-5
+    assert np.abs(state - sigmoid(leave) * np.tanh(expected)).max() <= 2**-13 + 1e-5
+    assert (state * 4096 == np.rint(state * 4096)).all()

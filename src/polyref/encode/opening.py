@@ -1,0 +1,86 @@
+"""Open an encoder by its name.
+
+In:   a name: one inside the package, the folder of a trained one, or a kind with what it takes, such as `vectors:FILE`.
+Out:  an Encoder, opened.
+Not:  what the encoders do (context.py, vectors.py, pretrained.py).
+
+To add an encoder: write a class that fits the protocol (encoder.py) in a file of its own, and a line in KINDS.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+from polyref.encode.context import ContextEncoder, read_folder
+from polyref.encode.encoder import Encoder
+from polyref.encode.pretrained import open_pretrained
+from polyref.encode.vectors import WordVectors
+from polyref.errors import SettingsError
+
+BUILTIN = ("english",)
+DEFAULT = "english"
+# Text with more unknown words than this is not what a built-in encoder was made for.
+MOST_UNKNOWN = 0.3
+
+
+class Kind(NamedTuple):
+    """How the encoders of a kind are opened. `takes` says what stands behind the colon of their names."""
+
+    takes: str
+    open: Callable[[str], Encoder]
+    is_there: Callable[[str], bool] = lambda rest: True
+
+
+KINDS = {
+    "vectors": Kind("FILE (npz, GloVe or fastText text)", WordVectors.load, lambda rest: Path(rest).is_file()),
+    "huggingface": Kind("NAME", open_pretrained),  # which may be fetched
+}
+
+
+def open_encoder(name: str) -> Encoder:
+    """The encoder of a name."""
+    kind, _, rest = name.partition(":")
+    if kind in KINDS and rest:
+        return KINDS[kind].open(rest)
+    if not is_encoder(name):
+        kinds = " or ".join(f"{kind}:{KINDS[kind].takes}" for kind in KINDS)
+        choices = f"give {', '.join(BUILTIN)}, the folder of one that you trained, {kinds}"
+        raise SettingsError(f'there is no encoder "{name}"; {choices}')
+    return open_language_model(name)
+
+
+def is_encoder(name: str) -> bool:
+    """Whether there is an encoder of this name, as far as that can be told without opening it."""
+    kind, _, rest = name.partition(":")
+    if kind in KINDS and rest:
+        return KINDS[kind].is_there(rest)
+    return name in BUILTIN or (name != "" and Path(name).is_dir())
+
+
+def open_language_model(name: str) -> ContextEncoder:
+    """An encoder that is a language model, and so can tell how fluent a sentence is."""
+    if name in BUILTIN:
+        return open_builtin(name)
+    if not name or not Path(name).is_dir():
+        choices = f"give {', '.join(BUILTIN)} or the folder of one that you trained"
+        raise SettingsError(f'there is no language model "{name}"; {choices}')
+    return ContextEncoder.load(name)
+
+
+def default_encoder() -> ContextEncoder:
+    """What soft alignment uses where nothing else is named; opened once."""
+    return open_builtin(DEFAULT)
+
+
+@cache
+def open_builtin(name: str) -> ContextEncoder:
+    """An encoder inside the package: it works at once, without torch."""
+    return ContextEncoder(read_folder(builtin_folder(name)), name, most_unknown=MOST_UNKNOWN)
+
+
+def builtin_folder(name: str) -> Path:
+    """Where a built-in encoder lies, with its model card."""
+    return Path(__file__).parent / name
