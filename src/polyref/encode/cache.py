@@ -34,6 +34,7 @@ import numpy as np
 
 from polyref.encode.encoder import Choosy, Encoder, Encoding
 from polyref.errors import InputError, OutputError, SettingsError
+from polyref.files import words_of
 
 MAX_BYTES = 20 * 10**9  # the captions of COCO, 768 numbers a word, are half of it
 
@@ -219,7 +220,7 @@ def _open(path: Path) -> sqlite3.Connection:
         path.parent.mkdir(parents=True, exist_ok=True)
         return _connect(path)
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
+        reason = words_of(error)
     except sqlite3.Error as error:
         _refuse_damage(path, error)
         reason = str(error)

@@ -37,6 +37,7 @@ from polyref.encode.network import (
     run,
 )
 from polyref.errors import InputError, SettingsError
+from polyref.files import write_whole, writing
 
 FORMAT = 1
 CONFIG, WEIGHTS, VOCABULARY = "config.json", "weights.safetensors", "vocabulary.txt"
@@ -110,7 +111,6 @@ class EncoderFolder:
 
 def write_folder(folder: Path, config: dict[str, Any], vocabulary: Vocabulary, weights: dict[str, Any]) -> None:
     """Write the three files, the description last: a folder without it is not complete."""
-    folder.mkdir(parents=True, exist_ok=True)
     content = save({name: np.ascontiguousarray(weight) for name, weight in weights.items()})
     facts = {
         "format": FORMAT,
@@ -120,13 +120,17 @@ def write_folder(folder: Path, config: dict[str, Any], vocabulary: Vocabulary, w
         "vocabulary_hash": vocabulary.hash,
         "weights_hash": _digest(content),
     }
-    _write(folder / WEIGHTS, content)
-    _write(folder / VOCABULARY, ("\n".join(vocabulary.words) + "\n").encode("utf-8"))
+    with writing(folder, "give another folder"):
+        folder.mkdir(parents=True, exist_ok=True)
+        write_whole(folder / WEIGHTS, content)
+        write_whole(folder / VOCABULARY, ("\n".join(vocabulary.words) + "\n").encode("utf-8"))
     write_config(folder, facts)
 
 
 def write_config(folder: Path, config: dict[str, Any]) -> None:
-    _write(folder / CONFIG, (json.dumps(config, indent=2, ensure_ascii=False) + "\n").encode())
+    """Write the description alone."""
+    with writing(folder, "give another folder"):
+        write_whole(folder / CONFIG, (json.dumps(config, indent=2, ensure_ascii=False) + "\n").encode())
 
 
 def read_config(folder: Path) -> dict[str, Any]:
@@ -204,12 +208,6 @@ def _refused(path: Path, problem: str) -> InputError:
 
 def _digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()[:16]
-
-
-def _write(path: Path, content: bytes) -> None:
-    new = path.with_name(path.name + ".partial")
-    new.write_bytes(content)
-    new.replace(path)
 
 
 # -- the encoder ----------------------------------------------------------------------------------------------------

@@ -32,7 +32,8 @@ from polyref.encode.language_model import (
 from polyref.encode.network import INPUT_STEP, STATE_STEP, on_grid
 from polyref.encode.training_text import TrainingText, Use, is_held_out, read_sentences, spread, text_hash
 from polyref.encode.vectors import WordVectors
-from polyref.errors import InputError, OutputError, SettingsError
+from polyref.errors import InputError, SettingsError
+from polyref.files import writing
 from polyref.fit import FitSettings
 from polyref.fit.checkpoint import Counters, has_checkpoint
 from polyref.fit.loop import Step, fit
@@ -147,10 +148,8 @@ def train_encoder(
     corpus = read_corpus(paths, without, settings, table)
     on_start(corpus)
     work = folder / "training"
-    try:
+    with writing(folder, "give another folder"):
         work.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise OutputError(f"{folder}: cannot be written ({error.strerror}); give another folder") from None
     model = make_model(corpus, settings, table, resuming=has_checkpoint(work))
     counters = _fit(model, corpus, settings, "" if table is None else table.hash, work, on_step)
     config = _description(corpus, settings, table, counters)

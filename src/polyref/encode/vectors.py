@@ -22,6 +22,7 @@ import numpy.typing as npt
 
 from polyref.encode.encoder import Encoding, measure_baseline, unit_vectors, unrelated_sentences
 from polyref.errors import InputError
+from polyref.files import reading
 
 _ROWS_AT_ONCE = 50_000
 
@@ -55,13 +56,10 @@ class WordVectors:
     @classmethod
     def load(cls, path: str) -> WordVectors:
         """Read a table from a file, told apart by content."""
-        try:
-            with Path(path).open("rb") as stream:
-                start = stream.read(4)
-                stream.seek(0)
-                digest = hashlib.file_digest(stream, "sha256").hexdigest()[:16]
-        except OSError as error:
-            raise InputError(f"cannot be opened ({error.strerror})", "check the path", file=path) from None
+        with reading(path), Path(path).open("rb") as stream:
+            start = stream.read(4)
+            stream.seek(0)
+            digest = hashlib.file_digest(stream, "sha256").hexdigest()[:16]
         words, scaled = _read_npz(path) if start.startswith(b"PK") else _read_text(path)
         if not len(words):
             raise InputError("the table is empty", "give at least one word", file=path)
