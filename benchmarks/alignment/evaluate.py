@@ -21,7 +21,7 @@ from benchmarks.alignment.pairs import Links, Pair, load_pairs
 from benchmarks.alignment.scores import Counts, count, interval, scores
 from benchmarks.table import Table
 from polyref.align import AlignSettings
-from polyref.draw.matrix import compare
+from polyref.draw.aligned import compare
 from polyref.encode import Encoder, Encoding, open_encoder
 from polyref.lattice import PlainEngine, merge
 from polyref.text import TextSettings, Tokens, tokenize

@@ -19,8 +19,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocato
 
 from benchmarks.lattice_sizes.measuring import ADAPTIVE, ALIGNMENTS, HARD, USUAL, WANTED
 from benchmarks.lattice_sizes.sums import Set
-from polyref.draw.colours import DARK, LIGHT
-from polyref.draw.svg import FONTS
+from polyref.draw.style import DARK, FONTS, LIGHT
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist

@@ -15,7 +15,7 @@ from polyref import AlignSettings, Lattice, WordVectors
 from polyref.align import UNIT, Links, Merge, MergeOrder, plan_merges, whole_units
 from polyref.align.alignment import hard_similarity, places, restrain, soft_similarity
 from polyref.align.veto import exclusions
-from polyref.draw.matrix import compare
+from polyref.draw.aligned import compare
 from polyref.encode import unit_vectors
 
 Align = Callable[[list[list[int]], int], tuple[int, Links]]

@@ -13,7 +13,7 @@ from samples import Families
 from polyref import AlignSettings, Lattice, TextSettings
 from polyref.align import UNIT, VETO_KINDS, is_vetoed, veto
 from polyref.align.veto import contrasts, exclusions, number_value, parse_groups, plural, same_mark
-from polyref.draw.matrix import compare
+from polyref.draw.aligned import compare
 from polyref.text import tokenize
 
 CONTRASTS = parse_groups((Path(veto.__file__).parent / "contrasts.txt").read_text("utf-8"))

@@ -13,8 +13,7 @@ from drawn import AWKWARD, SHAPES
 from samples import CAT
 
 from polyref import Lattice, MissingExtraError, SettingsError
-from polyref.draw.export import as_dot, as_fst, as_json, fst_symbol
-from polyref.draw.tikz import in_tex
+from polyref.draw.export import as_dot, as_fst, as_json, fst_symbol, in_tex
 from polyref.text import TextSettings
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -4,7 +4,7 @@ from html.parser import HTMLParser
 from itertools import pairwise
 
 from polyref import Lattice
-from polyref.draw.gallery import Exhibit, as_gallery, runs_of
+from polyref.draw.page import Exhibit, as_gallery, runs_of
 
 REFERENCES = ["a <small> cat sleeps on the mat", "the cat is asleep on a rug", "a cat naps on the mat today"]
 

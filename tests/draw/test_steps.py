@@ -15,8 +15,10 @@ from hypothesis import strategies as st
 from samples import CAT, Families
 
 from polyref import AlignSettings, Lattice, SettingsError, WordVectors
-from polyref.draw.matrix import compare, draw_matrix, save_matrix
-from polyref.draw.steps import caption
+from polyref.draw import save_matrix
+from polyref.draw.aligned import compare
+from polyref.draw.figure import caption
+from polyref.draw.matrix import draw_matrix
 from polyref.text import TextSettings
 
 ALIKE = Families([(1.0, "indonesia"), (1.0, "reiterated repeats reiterates"), (1.0, "military troops armies")])

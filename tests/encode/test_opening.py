@@ -10,7 +10,7 @@ from samples import CAT, captions
 
 import polyref
 from polyref import AlignSettings, Lattice, SettingsError, open_encoder
-from polyref.draw.matrix import compare
+from polyref.draw.aligned import compare
 from polyref.encode import DEFAULT, ContextEncoder, default_encoder
 from polyref.encode.context import read_config
 from polyref.encode.opening import BUILTIN, builtin_folder

@@ -29,7 +29,7 @@ class _Shown(NamedTuple):
     @property
     def interest(self) -> float:
         """How much its sentences are both good and put together from several references."""
-        from polyref.draw.gallery import runs_of
+        from polyref.draw.page import runs_of
 
         return sum(max(0.0, sentence.bleu - 90) * len(runs_of(sentence)) for sentence in self.sentences)
 
@@ -106,7 +106,7 @@ def _about(example: Example) -> dict[str, str]:
 def _print(one: _Shown, console: Console) -> None:
     from rich.text import Text
 
-    from polyref.draw.gallery import runs_of
+    from polyref.draw.page import runs_of
 
     size = f"{len(one.example.references)} references, {one.lattice.count:,} sentences"
     console.print(f"\n[bold]{one.example.id}[/bold]  {size}")
@@ -121,7 +121,7 @@ def _print(one: _Shown, console: Console) -> None:
 
 def _write_page(shown: list[_Shown], path: str) -> None:
     from polyref.data import open_output
-    from polyref.draw.gallery import Exhibit, as_gallery
+    from polyref.draw.page import Exhibit, as_gallery
 
     exhibits = []
     for one in shown:

@@ -84,9 +84,9 @@ def lattice(
     search = SearchSettings(seed, min_bleu, node_budget)
     show = _Show(best, listed, sample, None if score is None else _sentences(score), steps, search)
     if output is not None:
-        from polyref.draw.save import check_suffix
+        from polyref.draw import GRAPHS, PICTURES, suffix_of
 
-        check_suffix(output, steps=steps)  # before anything is read
+        suffix_of(output, PICTURES if steps else PICTURES + GRAPHS)  # before anything is read
     lattices = Lattices(file, id, fields, max_line_bytes, settings, text, encoder, engine, input_format)
     for example, merged, path in with_files(lattices, output):
         report = show.report(example, merged)

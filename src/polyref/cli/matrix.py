@@ -50,15 +50,15 @@ def matrix(
     as_json: o.JsonOption = False,
 ) -> None:
     """Show how alike the words of two references are, and which of them are linked. Draw it with -o."""
-    from polyref.draw.matrix import SUFFIXES, compare, save_matrix
-    from polyref.draw.save import suffix_of
+    from polyref.draw import MATRICES, save_matrix, suffix_of
+    from polyref.draw.aligned import compare
 
     adaptive = {"start": start, "step": step, "floor": floor, "at_least": at_least}
     settings = o.align_settings(align, similarity, penalty, adaptive, "tree", preset, veto, position, baseline)
     text = TextSettings(tokenizer, fold_case=not keep_case)
     fields = Fields(id_field, source_field, references_field)
     if output is not None:
-        suffix_of(output, SUFFIXES)  # before anything is read
+        suffix_of(output, MATRICES)  # before anything is read
     left, right = (_number(name) for name in pair)
     lattices = Lattices(file, id, fields, max_line_bytes, settings, text, encoder, engine, input_format)
     for example, merged, path in with_files(lattices, output):

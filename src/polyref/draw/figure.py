@@ -1,28 +1,27 @@
 """A whole picture: maps one under the other, what is written over and under them, and a legend.
 
-In:   lattices, and the sentence to highlight.
+In:   a lattice and the sentence to highlight, or the steps in which a lattice comes about.
 Out:  a Figure: maps, texts and letters with their places, in points.
-Not:  the map itself (layout.py), file formats (svg.py, tikz.py, page.py).
+Not:  the map itself (layout.py), file formats (svg.py, export.py, page.py).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
-from polyref.draw import Highlight
 from polyref.draw.layout import BADGE, Badge, Box, Map, lay_out
-from polyref.draw.measure import broken_into_lines, text_width
-from polyref.draw.network import Network, network_of
-from polyref.draw.surfaces import reference_texts
+from polyref.draw.network import network_of, reference_texts, way_of
+from polyref.draw.style import broken_into_lines, letter, text_width
 from polyref.errors import SettingsError
-from polyref.lattice.build import START
 from polyref.lattice.parts import Sentence
 
 if TYPE_CHECKING:
-    from polyref.lattice.lattice import Lattice
+    from polyref.draw.aligned import Step
+    from polyref.lattice import Lattice
 
+Highlight = int | str | Sentence | None
 MOST_REFERENCES = 20
 MOST_WORDS = 1000
 _MARGIN = 26.0
@@ -44,13 +43,6 @@ class Text:
     tone: Literal["ink", "faint"] = "ink"
     bold: bool = False
     tail: str = ""
-
-    @property
-    def box(self) -> Box:
-        width = text_width(self.text, self.size, bold=self.bold)
-        if self.tail:
-            width += self.size + text_width(self.tail, self.size)
-        return Box(self.x, self.y - 0.8 * self.size, width, 1.05 * self.size)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,27 +99,6 @@ def highlighted(lattice: Lattice, wanted: Highlight) -> Sentence | None:
     return best[wanted - 1] if best else None
 
 
-def way_of(lattice: Lattice, network: Network, words: Sequence[str]) -> tuple[int, ...]:
-    """The nodes of a sentence. Of several ways, one that stays with the same references as long as it can."""
-    arcs = lattice.arcs
-    leaving: dict[int, list[int]] = {}
-    for number, arc in enumerate(arcs):
-        leaving.setdefault(arc.source, []).append(number)
-    # From the end: for each position, the states from which the rest of the sentence can be said.
-    can_end: list[set[int]] = [set(lattice.finals)]
-    for word in reversed(words):
-        can_end.append({arc.source for arc in arcs if arc.word == word and arc.target in can_end[-1]})
-    can_end.reverse()
-    state, with_us, way = START, set(range(len(lattice.tokens))), []
-    for position, word in enumerate(words):
-        fitting = [n for n in leaving[state] if arcs[n].word == word and arcs[n].target in can_end[position + 1]]
-        chosen = max(fitting, key=lambda n: (len(with_us & set(arcs[n].references)), len(arcs[n].references), -n))
-        way.append(chosen)
-        with_us = (with_us & set(arcs[chosen].references)) or set(arcs[chosen].references)
-        state = arcs[chosen].target
-    return tuple(network.way(way))
-
-
 def draw_one(lattice: Lattice, highlight: Highlight, title: str | None, *, legend: bool = True) -> Figure:
     """One lattice with its title and, if wanted, its legend."""
     check_size(lattice)
@@ -144,34 +115,25 @@ def draw_one(lattice: Lattice, highlight: Highlight, title: str | None, *, legen
     return figure
 
 
-def draw_map(lattice: Lattice) -> Figure:
-    """The map alone, for a page that has its own words around it."""
-    check_size(lattice)
-    drawn = lay_out(network_of(lattice))
-    return Figure(drawn.width + 8, drawn.height + 8, size_of(lattice), [Panel(4, 4, drawn)])
-
-
-def draw_panels(panels: Iterable[tuple[Lattice, str, Iterable[int]]], title: str | None) -> Figure:
-    """Lattices of the same references, one under the other, each with a caption and with arcs to point out."""
-    given = list(panels)
-    last = given[-1][0]
-    check_size(last)
-    networks = [network_of(lattice) for lattice, _, _ in given]
+def draw_steps(steps: Sequence[Step], title: str | None = None) -> Figure:
+    """How a lattice comes about, as the paper's Figure 1 shows it: one map per step, with the linked words marked."""
+    check_size(steps[-1].lattice)
+    networks = [network_of(step.lattice) for step in steps]
     maps = [lay_out(network) for network in networks]
     figure = Figure(max([_LEAST_WIDTH, *(drawn.width for drawn in maps)]) + 2 * _MARGIN)
     y = _title(figure, title, "")
-    for number, ((_, caption, marked), network, drawn) in enumerate(zip(given, networks, maps, strict=True)):
-        name = _panel_name(number)
+    for number, (step, network, drawn) in enumerate(zip(steps, networks, maps, strict=True)):
+        name = f"({chr(ord('a') + number)})"
         indent = text_width(name, _CAPTION, bold=True) + 8
         figure.texts.append(Text(_MARGIN, y + 6, name, _CAPTION, bold=True))
-        for line in broken_into_lines(caption, _CAPTION, figure.width - 2 * _MARGIN - indent):
+        for line in broken_into_lines(caption(step), _CAPTION, figure.width - 2 * _MARGIN - indent):
             figure.texts.append(Text(_MARGIN + indent, y + 6, line, _CAPTION))
             y += _LEADING * _CAPTION
-        nodes = frozenset(network.word_nodes[arc] for arc in marked)
+        nodes = frozenset(network.word_nodes[arc] for arc in step.linked_arcs)
         figure.panels.append(Panel(_MARGIN, y, drawn, marked=nodes))
         y += drawn.height + 50
         figure.rules.append(y - 24)
-    _legend(figure, y, last, None)
+    _legend(figure, y, steps[-1].lattice, None)
     figure.markers.append(Box(_MARGIN, figure.height - _MARGIN + 8, 2 * BADGE, 2 * BADGE))
     x, baseline = _MARGIN + 2 * BADGE + 10, figure.height - _MARGIN + 8 + BADGE + 0.35 * _SMALL
     figure.texts.append(Text(x, baseline, "words that are linked in the step", _SMALL))
@@ -179,21 +141,28 @@ def draw_panels(panels: Iterable[tuple[Lattice, str, Iterable[int]]], title: str
     return figure
 
 
-def _panel_name(number: int) -> str:
-    return f"({chr(ord('a') + number)})"
+def caption(step: Step) -> str:
+    """What a step did, in words."""
+    if step.pair is None:
+        return f"{len(step.lattice.tokens)} references side by side"
+    left, right = map(letter, step.pair)
+    links = f"{len(step.links)} link{'s' if len(step.links) > 1 else ''}"
+    soft = "" if step.lattice.penalty is None else f", worth {step.worth:.2f} over the penalty {step.lattice.penalty:g}"
+    numbers = size_of(step.lattice).partition(", ")[2]
+    return f"{left} and {right} merged: {links}{soft}; {numbers}"
 
 
 def size_of(lattice: Lattice) -> str:
     """A lattice in numbers."""
-    references = len(lattice.tokens)
-    return f"{references} references, {_number(lattice.count)} sentences, {_number(lattice.new)} of them new"
-
-
-def _number(value: int) -> str:
-    return f"{value:,}" if value < 10**15 else f"{value:.2e}" if value < 10**300 else "more than 1e300"
+    count, new = (
+        f"{value:,}" if value < 10**15 else f"{value:.2e}" if value < 10**300 else "more than 1e300"
+        for value in (lattice.count, lattice.new)
+    )
+    return f"{len(lattice.tokens)} references, {count} sentences, {new} of them new"
 
 
 def _title(figure: Figure, title: str | None, subtitle: str) -> float:
+    """Write title and subtitle over a figure; returns the height under them."""
     y = _MARGIN
     if title:
         for line in broken_into_lines(title, _TITLE * 1.12, figure.width - 2 * _MARGIN):

@@ -3,19 +3,17 @@
 In:   a network.
 Out:  a map in points, wrapped into rows where it would be too wide. Nothing overlaps: labels stand in columns, and
       lines bend in the gaps between columns only.
-Not:  colours and file formats (svg.py, tikz.py), what is written around the map (figure.py).
+Not:  the order in a column (network.py), file formats (svg.py, export.py), what is written around it (figure.py).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from itertools import pairwise
+from dataclasses import dataclass, field
+from itertools import accumulate, pairwise
 
-from polyref.draw.columns import Column, Element, arrange
-from polyref.draw.heights import Piece, heights
-from polyref.draw.measure import text_width
-from polyref.draw.network import Kind, Network
+from polyref.draw.network import Column, Element, Kind, Network, arrange
+from polyref.draw.style import text_width
 
 FONT = 14.0
 WORD_HEIGHT = 25.0
@@ -26,6 +24,7 @@ LEAD_IN = (0, 0)  # the edge of a line between its letter and the first node or 
 _WORD_PADDING = 9.0
 _BADGE_PITCH = 20.0
 _ROW_GAP = 44.0
+_ROUNDS = 12
 _RUN_OUT = 26.0  # how far lines go on where a row ends before they do
 _WIDTH: dict[Kind, float] = {"start": 11.0, "crossing": 11.0, "end": 5.0}
 _MARGIN: dict[Kind, float] = {"start": 4.0, "crossing": 5.0, "end": 5.0, "word": 4.5}
@@ -37,13 +36,6 @@ class Box:
     y: float
     width: float
     height: float
-
-    def overlaps(self, other: Box) -> bool:
-        apart_x = self.x + self.width <= other.x or other.x + other.width <= self.x
-        return not (apart_x or self.y + self.height <= other.y or other.y + other.height <= self.y)
-
-    def moved(self, x: float, y: float) -> Box:
-        return Box(self.x + x, self.y + y, self.width, self.height)
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,92 +150,91 @@ def _rows(columns: Sequence[Column], widths: Sequence[float], widest: float, gap
     return list(pairwise(reversed(cuts)))
 
 
+@dataclass(slots=True, eq=False)
+class _Piece:
+    """An element in its row: `ports` gives for each line how far under the upper edge `top` it runs.
+
+    `offset` is how far the edge is under its block's position.
+    """
+
+    element: Element
+    ports: dict[int, float]
+    height: float
+    margin: float
+    passing: bool = False
+    block: _Block = field(default_factory=lambda: _Block())
+    offset: float = 0.0
+    top: float = 0.0
+
+
 class _Row:
     """Some columns, drawn from the left margin; each line begins at its letter."""
 
     def __init__(
-        self,
-        network: Network,
-        columns: Sequence[Column],
-        widths: Sequence[float],
-        pitch: float,
-        first: int,
-        end: int,
+        self, network: Network, columns: Sequence[Column], widths: Sequence[float], pitch: float, first: int, end: int
     ):
         self.network = network
         self.pitch = pitch
-        self.columns = list(columns[first:end])
         self.widths = list(widths[first:end])
-        self.after = columns[end] if end < len(columns) else []
+        shown = list(columns[first:end])
         if first:
             # A row that goes on from the one above begins with all its lines apart, each at its letter.
             order = [r for element in columns[first] for r in element.references]
-            self.columns.insert(0, [Element((r,), None, LEAD_IN) for r in order])
+            shown.insert(0, [Element((r,), None, LEAD_IN) for r in order])
             self.widths.insert(0, 0.0)
-        pieces = [[self._piece(element, c) for element in column] for c, column in enumerate(self.columns)]
-        self.tops = heights(pieces)
-        self.at = [
-            {r: top + port for top, piece in zip(tops, column, strict=True) for r, port in piece.ports.items()}
-            for tops, column in zip(self.tops, pieces, strict=True)
-        ]
-        self.pieces = pieces
-        lowest = [t + p.height for ts, ps in zip(self.tops, pieces, strict=True) for t, p in zip(ts, ps, strict=True)]
-        self.height = max(lowest)
-        self.x = self._columns_from_the_left()
-        self.width = self.x[-1] + self.widths[-1] + (_RUN_OUT if self.after else 2.0)
-
-    def _piece(self, element: Element, column: int) -> Piece:
-        count = len(element.references)
-        if column == 0:
-            height = (count - 1) * _BADGE_PITCH + 2 * BADGE
-            ports = {r: BADGE + n * _BADGE_PITCH for n, r in enumerate(element.references)}
-            return Piece(ports, height, (_BADGE_PITCH - 2 * BADGE) / 2)
-        across = (count - 1) * self.pitch
-        if element.node is None:
-            return Piece({r: n * self.pitch for n, r in enumerate(element.references)}, across, 6.5, passing=True)
-        kind = self.network.nodes[element.node].kind
-        height = max(across + (13.0 if kind == "word" else 11.0), WORD_HEIGHT if kind == "word" else 0.0)
-        upper = (height - across) / 2
-        return Piece({r: upper + n * self.pitch for n, r in enumerate(element.references)}, height, _MARGIN[kind])
-
-    def _columns_from_the_left(self) -> list[float]:
-        x = [2 * BADGE + (6.0 if self.network.nodes and self.widths[0] else 2.0)]
-        for c, (before, after) in enumerate(pairwise(self.at)):
+        self.pieces = [[self._piece(element, c) for element in column] for c, column in enumerate(shown)]
+        _set_heights(self.pieces)
+        self.height = max(piece.top + piece.height for column in self.pieces for piece in column)
+        self.at = [{r: p.top + port for p in column for r, port in p.ports.items()} for column in self.pieces]
+        shown.append(columns[end] if end < len(columns) else [])
+        self.elements = [{r: element for element in column for r in element.references} for column in shown]
+        self.x = [2 * BADGE + (6.0 if self.widths[0] else 2.0)]
+        for before, after, width in zip(self.at, self.at[1:], self.widths, strict=False):
             steepest = max((abs(before[r] - after[r]) for r in before.keys() & after.keys()), default=0.0)
-            x.append(x[-1] + self.widths[c] + min(max(18.0, 14.0 + 0.42 * steepest), 70.0))
-        return x
+            self.x.append(self.x[-1] + width + min(max(18.0, 14.0 + 0.42 * steepest), 70.0))
+        self.width = self.x[-1] + self.widths[-1] + (_RUN_OUT if self.elements[-1] else 2.0)
 
-    def stations(self, top: float) -> list[Station]:
-        found = []
-        for c, column in enumerate(self.columns):
-            for n, element in enumerate(column):
+    def _piece(self, element: Element, column: int) -> _Piece:
+        def ports(first: float, pitch: float) -> dict[int, float]:
+            return {r: first + n * pitch for n, r in enumerate(element.references)}
+
+        between = len(element.references) - 1
+        if column == 0:
+            height = between * _BADGE_PITCH + 2 * BADGE
+            return _Piece(element, ports(BADGE, _BADGE_PITCH), height, (_BADGE_PITCH - 2 * BADGE) / 2)
+        across = between * self.pitch
+        if element.node is None:
+            return _Piece(element, ports(0.0, self.pitch), across, 6.5, passing=True)
+        kind = self.network.nodes[element.node].kind
+        height = max(across + 13.0, WORD_HEIGHT) if kind == "word" else across + 11.0
+        return _Piece(element, ports((height - across) / 2, self.pitch), height, _MARGIN[kind])
+
+    def stations(self, top: float) -> Iterator[Station]:
+        for column, left, width in zip(self.pieces, self.x, self.widths, strict=True):
+            for piece in column:
+                element = piece.element
                 if element.node is not None:
                     node = self.network.nodes[element.node]
-                    width = _node_width(self.network, element)
-                    x = self.x[c] + (self.widths[c] - width) / 2
-                    box = Box(x, top + self.tops[c][n], width, self.pieces[c][n].height)
-                    found.append(Station(element.node, node.kind, node.label, element.references, box))
-        return found
+                    own = _node_width(self.network, element)
+                    box = Box(left + (width - own) / 2, top + piece.top, own, piece.height)
+                    yield Station(element.node, node.kind, node.label, element.references, box)
 
     def badges(self, top: float) -> list[Badge]:
         return [Badge(r, BADGE, top + y) for r, y in self.at[0].items()]
 
-    def stretches(self, top: float) -> list[Stretch]:
-        return [stretch for reference in sorted(self.at[0]) for stretch in self._stretches_of(reference, top)]
+    def stretches(self, top: float) -> Iterator[Stretch]:
+        for reference in sorted(self.at[0]):
+            yield from self._stretches_of(reference, top)
 
     def _stretches_of(self, reference: int, top: float) -> Iterator[Stretch]:
         """A line from its letter to its end, or to where the row ends. Inside a node's column it is cut at the node."""
         x, y, edge = BADGE, top + self.at[0][reference], LEAD_IN
-        for c, column in enumerate(self.columns):
-            element = _of_line(column, reference)
-            if element is None:
-                return
+        for c, left in enumerate(self.x):
+            element, after = self.elements[c][reference], self.elements[c + 1].get(reference)
             here = top + self.at[c][reference]
-            yield Stretch(reference, edge, x, y, self.x[c], here)
-            beside = self.columns[c + 1] if c + 1 < len(self.columns) else self.after
-            middle, right = self.x[c] + self.widths[c] / 2, self.x[c] + self.widths[c]
-            yield Stretch(reference, edge, self.x[c], here, middle, here)
-            after = _of_line(beside, reference)
+            middle, right = left + self.widths[c] / 2, left + self.widths[c]
+            yield Stretch(reference, edge, x, y, left, here)
+            yield Stretch(reference, edge, left, here, middle, here)
             if after is None:
                 return  # it ends here
             is_lead_in = c == 0 and element.node is None
@@ -253,5 +244,141 @@ class _Row:
         yield Stretch(reference, edge, x, y, x + _RUN_OUT, y)
 
 
-def _of_line(column: Column, reference: int) -> Element | None:
-    return next((element for element in column if reference in element.references), None)
+@dataclass(slots=True, eq=False)
+class _Block:
+    """Pieces that are tied to one height.
+
+    `above` and `below`: the blocks on either side, and how far apart the positions must be. `pulls`: for each join to
+    another block, how far under that one's position this block belongs, and the number of lines.
+    """
+
+    position: float = 0.0
+    highest: float = 0.0  # the least that the position may be
+    depth: float = 0.0  # what hangs under it
+    above: dict[_Block, float] = field(default_factory=dict)
+    below: dict[_Block, float] = field(default_factory=dict)
+    pulls: list[tuple[_Block, float, int]] = field(default_factory=list)
+
+    def least(self) -> float:
+        """The least that its position may be while the others stay where they are."""
+        return max([self.highest, *(upper.position + gap for upper, gap in self.above.items())])
+
+    def most(self, total: float) -> float:
+        return min([total - self.depth, *(lower.position - gap for lower, gap in self.below.items())])
+
+
+@dataclass(frozen=True, slots=True)
+class _Join:
+    """Two pieces in neighbouring columns that share lines: the right one belongs `shift` under the left one."""
+
+    left: _Piece
+    right: _Piece
+    column: int
+    places: tuple[int, int]  # in the two columns
+    shift: float
+    lines: int
+
+    @property
+    def weight(self) -> int:
+        return 4 * self.lines + 2 * (self.left.passing + self.right.passing)
+
+
+def _set_heights(columns: Sequence[Sequence[_Piece]]) -> None:
+    """Set each piece's upper edge, so that lines run straight where they can; the highest is at 0.
+
+    Neighbours that may stand at one height are tied into blocks, heaviest bundles first; then blocks are moved, one at
+    a time, to the median of what they are joined to. The median and not the mean: it leaves most lines straight and
+    bends a few, where the mean would bend all of them a little.
+    """
+    joins = _joins(columns)
+    _tie(columns, joins)
+    blocks = _stacked(columns)
+    for join in joins:
+        left, right = join.left.block, join.right.block
+        if left is not right:
+            shift = join.left.offset + join.shift - join.right.offset
+            right.pulls.append((left, shift, join.lines))
+            left.pulls.append((right, -shift, join.lines))
+    # Half way between as high as possible and as low as possible: both keep the distances, so this does.
+    for block in blocks:
+        block.position = block.least()
+    high = [block.position for block in blocks]
+    total = max(block.position + block.depth for block in blocks)
+    for block in reversed(blocks):
+        block.position = block.most(total)
+    for block, position in zip(blocks, high, strict=True):
+        block.position = (position + block.position) / 2
+    for turn in range(_ROUNDS):
+        for block in blocks if turn % 2 else reversed(blocks):
+            if block.pulls:
+                wanted = _median([(other.position + shift, lines) for other, shift, lines in block.pulls])
+                least = block.least()
+                block.position = min(max(wanted, least), max(least, block.most(total)))
+    pieces = [piece for column in columns for piece in column]
+    upper = min(piece.block.position + piece.offset for piece in pieces)
+    for piece in pieces:
+        piece.top = piece.block.position + piece.offset - upper
+
+
+def _joins(columns: Sequence[Sequence[_Piece]]) -> list[_Join]:
+    found = []
+    for c, (before, after) in enumerate(pairwise(columns)):
+        for n, left in enumerate(before):
+            for m, right in enumerate(after):
+                shared = left.ports.keys() & right.ports.keys()
+                if shared:
+                    shift = _median([(left.ports[r] - right.ports[r], 1) for r in sorted(shared)])
+                    found.append(_Join(left, right, c, (n, m), shift, len(shared)))
+    return found
+
+
+def _tie(columns: Sequence[Sequence[_Piece]], joins: Sequence[_Join]) -> None:
+    """Tie pieces into blocks; two ties never cross, so that the blocks can be stacked."""
+    before: dict[_Piece, _Join] = {}
+    tied: set[_Piece] = set()
+    ties: dict[int, list[tuple[int, int]]] = {}
+    for join in sorted(joins, key=lambda join: -join.weight):
+        n, m = join.places
+        of_column = ties.setdefault(join.column, [])
+        crosses = any((n - a) * (m - b) < 0 for a, b in of_column)
+        if join.left not in tied and join.right not in before and not crosses:
+            tied.add(join.left)
+            before[join.right] = join
+            of_column.append((n, m))
+    for column in columns:
+        for piece in column:
+            if piece in before:
+                join = before[piece]
+                piece.block, piece.offset = join.left.block, join.left.offset + join.shift
+
+
+def _stacked(columns: Sequence[Sequence[_Piece]]) -> list[_Block]:
+    """The blocks, each behind all that lie above it. Each one learns what is above and below it."""
+    blocks = dict.fromkeys(piece.block for column in columns for piece in column)
+    for column in columns:
+        for piece in column:
+            block, offset = piece.block, piece.offset
+            block.highest = max(block.highest, -offset)
+            block.depth = max(block.depth, offset + piece.height)
+        for upper, lower in pairwise(column):
+            gap = upper.offset + upper.height + upper.margin + lower.margin - lower.offset
+            gap = max(gap, lower.block.above.get(upper.block, gap))
+            lower.block.above[upper.block] = upper.block.below[lower.block] = gap
+    waiting = {block: len(block.above) for block in blocks}
+    ready = [block for block in blocks if not block.above]
+    order = []
+    while ready:
+        block = ready.pop()
+        order.append(block)
+        for under in block.below:
+            waiting[under] -= 1
+            if not waiting[under]:
+                ready.append(under)
+    return order
+
+
+def _median(weighted: Sequence[tuple[float, int]]) -> float:
+    """The lower weighted median."""
+    ordered = sorted(weighted)
+    passed = list(accumulate(weight for _, weight in ordered))
+    return next(value for (value, _), weight in zip(ordered, passed, strict=True) if 2 * weight >= passed[-1])

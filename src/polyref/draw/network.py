@@ -1,96 +1,102 @@
 """The lattice as a railway: words are stations, and each reference is a line that runs through its own.
 
 In:   a lattice.
-Out:  nodes, and the nodes that each reference, or any other sentence of the lattice, runs through.
-Not:  where they are drawn (columns.py, heights.py, layout.py).
+Out:  nodes, the nodes that each reference or any other sentence runs through, and columns of them in an order with few
+      crossings.
+Not:  distances (layout.py).
 
-Several words may lead to a state, and several go on from it. Where there is but one of either, its station is where
+Several words may lead to a state, and several go on from it. Where there is only one of either, its station is where
 the others meet; where there are more on both sides, the lines run through a crossing. So every sentence of the lattice
 runs along lines of the references, and changes between them at stations and crossings only.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, Literal
 
-from polyref.draw.surfaces import arc_surfaces
 from polyref.lattice.build import START
+from polyref.text.tokens import join
 
 if TYPE_CHECKING:
-    from polyref.lattice.lattice import Lattice
+    from polyref.lattice import Lattice
 
 Kind = Literal["start", "word", "crossing", "end"]
+_SWEEPS = 12
+# Two lines that run side by side and change places on the way cost as much as three crossings elsewhere.
+_TWIST = 3
+
+
+def reference_texts(lattice: Lattice) -> list[str]:
+    """The gold references, with single spaces between their words."""
+    texts = [join(zip(tokens.surfaces, tokens.spaces, strict=True)) for tokens in lattice.tokens]
+    return [" ".join(text.split()) for text in texts]
+
+
+def arc_surfaces(lattice: Lattice) -> list[str]:
+    """For each arc, its word as most references write it; as the first one does if they are even."""
+    written: list[Counter[str]] = [Counter() for _ in lattice.arcs]
+    for way, tokens in zip(lattice.ways, lattice.tokens, strict=True):
+        for arc, surface in zip(way, tokens.surfaces, strict=True):
+            written[arc][surface] += 1
+    return [surfaces.most_common(1)[0][0] for surfaces in written]
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """`earliest` and `latest` are the first and the last column that it may stand in: words and ends in odd ones."""
+    """Words and ends stand in odd columns, the start and crossings in even ones."""
 
     kind: Kind
     label: str
-    references: tuple[int, ...]
-    earliest: int
-    latest: int
+    column: int
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Network:
-    """`lines`: for each reference, its nodes in order. The other fields lead from the lattice to the nodes."""
+    """Node 0 is the start. `lines`: for each reference, its nodes in order. The rest leads from lattice to nodes."""
 
     nodes: list[Node]
+    lines: list[list[int]]
     word_nodes: list[int]  # for each arc
     crossings: dict[int, int]  # by state
     ends: dict[int, int]  # by final state
     targets: list[int]  # for each arc, its state
-    lines: list[list[int]] = field(default_factory=list)
 
     def way(self, arcs: Iterable[int]) -> list[int]:
         """The nodes of a sentence that is given by its arcs."""
         way = [0]
         state = START
         for arc in arcs:
-            if state in self.crossings:
-                way.append(self.crossings[state])
             way.append(self.word_nodes[arc])
             state = self.targets[arc]
-        if state in self.crossings:
-            way.append(self.crossings[state])
+            if state in self.crossings:
+                way.append(self.crossings[state])
         return [*way, self.ends[state]]
 
 
 def network_of(lattice: Lattice) -> Network:
-    """The railway of a lattice. Node 0 is the start."""
-    arcs, finals, count = lattice.arcs, sorted(lattice.finals), lattice.states
-    columns = _state_columns([(arc.source, arc.target) for arc in arcs], count)
-    through: list[set[int]] = [set() for _ in range(count)]
-    ins, outs = [0] * count, [0] * count
-    for arc in arcs:
-        ins[arc.target] += 1
-        outs[arc.source] += 1
-        through[arc.source].update(arc.references)
-        through[arc.target].update(arc.references)
-    ending: dict[int, list[int]] = {state: [] for state in finals}
-    for reference, way in enumerate(lattice.ways):
-        ending[arcs[way[-1]].target].append(reference)
-
-    nodes = [Node("start", "", tuple(range(len(lattice.ways))), 0, 0)]
-    network = Network(nodes, [], {}, {}, [arc.target for arc in arcs])
+    """The railway of a lattice."""
+    arcs = lattice.arcs
+    columns = _state_columns([(arc.source, arc.target) for arc in arcs], lattice.states)
+    ins, outs = Counter(arc.target for arc in arcs), Counter(arc.source for arc in arcs)
+    outs.update(lattice.finals)
+    network = Network([Node("start", "", 0)], [], [], {}, {}, [arc.target for arc in arcs])
+    nodes = network.nodes
     for arc, label in zip(arcs, arc_surfaces(lattice), strict=True):
         network.word_nodes.append(len(nodes))
-        earliest, latest = 2 * columns[arc.source] + 1, 2 * columns[arc.target] - 1
-        nodes.append(Node("word", label, arc.references, earliest, latest))
-    for state in range(1, count):
-        if ins[state] > 1 and outs[state] + (state in ending) > 1:
+        first, last = 2 * columns[arc.source] + 1, 2 * columns[arc.target] - 1
+        nodes.append(Node("word", label, first + (last - first) // 4 * 2))
+    for state in range(1, lattice.states):
+        if ins[state] > 1 and outs[state] > 1:
             network.crossings[state] = len(nodes)
-            column = 2 * columns[state]
-            nodes.append(Node("crossing", "", tuple(sorted(through[state])), column, column))
-    for state in finals:
+            nodes.append(Node("crossing", "", 2 * columns[state]))
+    for state in sorted(lattice.finals):
         network.ends[state] = len(nodes)
-        column = 2 * columns[state] + 1
-        nodes.append(Node("end", "", tuple(ending[state]), column, column))
-    network.lines = [network.way(way) for way in lattice.ways]
+        nodes.append(Node("end", "", 2 * columns[state] + 1))
+    network.lines.extend(network.way(way) for way in lattice.ways)
     return network
 
 
@@ -108,3 +114,140 @@ def _state_columns(arcs: Sequence[tuple[int, int]], count: int) -> list[int]:
     for source, target in sorted(arcs, reverse=True):
         latest[source] = min(latest[source], latest[target] - 1)
     return [(first + last) // 2 for first, last in zip(earliest, latest, strict=True)]
+
+
+def way_of(lattice: Lattice, network: Network, words: Sequence[str]) -> tuple[int, ...]:
+    """The nodes of a sentence. Of several ways, one that stays with the same references as long as it can."""
+    arcs = lattice.arcs
+    # From the end: for each position, the states from which the rest of the sentence can be said.
+    can_end: list[set[int]] = [set(lattice.finals)]
+    for word in reversed(words):
+        can_end.append({arc.source for arc in arcs if arc.word == word and arc.target in can_end[-1]})
+    can_end.reverse()
+    state, with_us, way = START, set(range(len(lattice.tokens))), []
+    for position, word in enumerate(words):
+        rest = can_end[position + 1]
+        fitting = [n for n, arc in enumerate(arcs) if arc.source == state and arc.word == word and arc.target in rest]
+        chosen = max(fitting, key=lambda n: (len(with_us & set(arcs[n].references)), len(arcs[n].references), -n))
+        way.append(chosen)
+        with_us = (with_us & set(arcs[chosen].references)) or set(arcs[chosen].references)
+        state = arcs[chosen].target
+    return tuple(network.way(way))
+
+
+@dataclass(frozen=True, slots=True)
+class Element:
+    """`references`: the lines through it, from top to bottom. `node` is None where they pass from `edge` to `edge`."""
+
+    references: tuple[int, ...]
+    node: int | None
+    edge: tuple[int, int]
+
+
+Column = list[Element]  # from top to bottom
+Group = dict[int, tuple[int, int]]  # for each line in a column, the edge that it is on; (n, n) at node n
+
+
+def arrange(network: Network) -> list[Column]:
+    """The columns of a network, each in an order that keeps crossings few. The same network gives the same order."""
+    groups = _groups(network)
+    orders = best = [_regrouped(group, dict.fromkeys(group, 0)) for group in groups]
+    fewest: int | None = None
+    for sweep in range(_SWEEPS):
+        _sweep(groups, orders, forward=sweep % 2 == 0)
+        _swap_neighbours(groups, orders)
+        crossings = sum(_crossings(groups, orders, left) for left in range(len(groups) - 1))
+        if fewest is None or crossings < fewest:
+            fewest, best = crossings, list(orders)
+        if not fewest:
+            break
+    return [
+        [
+            Element(tuple(lines), edge[0] if edge[0] == edge[1] else None, edge)
+            for edge, lines in groupby(order, group.__getitem__)
+        ]
+        for group, order in zip(groups, best, strict=True)
+    ]
+
+
+def _groups(network: Network) -> list[Group]:
+    """For each column in use, what each line is at there."""
+    used = {column: number for number, column in enumerate(sorted({node.column for node in network.nodes}))}
+    place = [used[node.column] for node in network.nodes]
+    groups: list[Group] = [{} for _ in used]
+    for reference, line in enumerate(network.lines):
+        for node, after in pairwise([*line, line[-1]]):
+            groups[place[node]][reference] = (node, node)
+            for column in range(place[node] + 1, place[after]):
+                groups[column][reference] = (node, after)
+    return groups
+
+
+def _regrouped(group: Group, wanted: Mapping[int, float]) -> list[int]:
+    """The lines of a column in the wanted order, but those of one element together."""
+    members: dict[tuple[int, int], list[int]] = {}
+    for reference in sorted(group, key=lambda r: (wanted[r], r)):
+        members.setdefault(group[reference], []).append(reference)
+    mean = {element: sum(wanted[r] for r in of_one) / len(of_one) for element, of_one in members.items()}
+    return [r for element in sorted(members, key=lambda e: (mean[e], members[e][0])) for r in members[element]]
+
+
+def _sweep(groups: Sequence[Group], orders: list[list[int]], *, forward: bool) -> None:
+    """Order each column by the one before it, or behind it: each element where its lines are on average."""
+    columns = range(1, len(groups)) if forward else range(len(groups) - 2, -1, -1)
+    for column in columns:
+        beside = orders[column - 1 if forward else column + 1]
+        here = orders[column]
+        # A line that has ended stays where it is, measured in shares of the column.
+        wanted: dict[int, float] = {r: n / len(here) for n, r in enumerate(here)}
+        wanted |= {r: n / len(beside) for n, r in enumerate(beside) if r in wanted}
+        orders[column] = _regrouped(groups[column], wanted)
+
+
+def _crossings(groups: Sequence[Group], orders: Sequence[Sequence[int]], left: int) -> int:
+    """What the crossings between a column and the next one cost."""
+    before, after = groups[left], groups[left + 1]
+    rank = {reference: n for n, reference in enumerate(orders[left + 1])}
+    lines = [reference for reference in orders[left] if reference in rank]
+    cost = 0
+    for n, upper in enumerate(lines):
+        for lower in lines[n + 1 :]:
+            if rank[upper] > rank[lower]:
+                together = before[upper] == before[lower] and after[upper] == after[lower]
+                cost += _TWIST if together else 1
+    return cost
+
+
+def _swap_neighbours(groups: Sequence[Group], orders: list[list[int]]) -> None:
+    """Swap elements that stand next to each other, and lines inside an element, wherever that saves crossings."""
+
+    def cost(column: int) -> int:
+        return sum(_crossings(groups, orders, left) for left in (column - 1, column) if 0 <= left < len(groups) - 1)
+
+    for column, group in enumerate(groups):
+        now = cost(column)
+        better = now > 0
+        while better:
+            better = False
+            for swapped in _neighbours_swapped(group, orders[column]):
+                before, orders[column] = orders[column], swapped
+                then = cost(column)
+                if then < now:
+                    now, better = then, True
+                    break
+                orders[column] = before
+
+
+def _neighbours_swapped(group: Group, order: Sequence[int]) -> list[list[int]]:
+    """Every order that swaps two elements next to each other, or two lines next to each other in one element."""
+    blocks = [list(lines) for _, lines in groupby(order, group.__getitem__)]
+    found = []
+    for n in range(len(blocks) - 1):
+        swapped = [*blocks[:n], blocks[n + 1], blocks[n], *blocks[n + 2 :]]
+        found.append([r for block in swapped for r in block])
+    found += [
+        [*order[:n], order[n + 1], order[n], *order[n + 2 :]]
+        for n in range(len(order) - 1)
+        if group[order[n]] == group[order[n + 1]]
+    ]
+    return found

@@ -1,63 +1,112 @@
-"""Write a figure as SVG.
+"""Write a figure as SVG, and SVG as PNG.
 
 In:   a figure and a theme.
-Out:  an <svg> element without ids, so that several can stand in one page.
-Not:  where things are (layout.py, figure.py), files (save.py).
+Out:  an <svg> element without ids, so that several can stand in one page; its parts, for other drawings.
+Not:  where things are (layout.py, figure.py), files (__init__.py).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from html import escape
 from itertools import pairwise
-from xml.sax.saxutils import escape, quoteattr
 
-from polyref.draw import ThemeName
-from polyref.draw.colours import DARK, LIGHT, THEMES, Theme, letter
-from polyref.draw.figure import Figure, Panel, Text
+from polyref.draw.figure import Figure, Panel
 from polyref.draw.layout import BADGE, FONT, Badge, Station, Stretch, strokes
-from polyref.draw.measure import is_certain, text_width
+from polyref.draw.style import DARK, FONTS, THEMES, Theme, ThemeName, is_certain, letter, text_width
+from polyref.errors import MissingExtraError
 
-FONTS = "system-ui, 'Helvetica Neue', Helvetica, Arial, 'Liberation Sans', 'Noto Sans', 'DejaVu Sans', sans-serif"
 
-
-def as_svg(figure: Figure, theme: ThemeName = "auto", *, ways: Sequence[Sequence[int]] = ()) -> str:
+def as_svg(figure: Figure, theme_name: ThemeName = "auto", *, ways: Sequence[Sequence[int]] = ()) -> str:
     """The figure as one <svg> element. "auto" is light, and dark where the reader's system is set to dark.
 
     `ways` are sentences that a page can show in the first map: their strokes are there, each with its `data-way`.
     """
-    light = THEMES.get(theme, LIGHT)
+    theme = THEMES[theme_name]
+    parts = svg_head(figure.width, figure.height, figure.description, theme_name, _dark_rules())
+    parts += [
+        f'<path class="rule" d="M26 {y:.1f}H{figure.width - 26:.1f}" stroke="{theme.rule}" stroke-width="1"/>'
+        for y in figure.rules
+    ]
+    parts += [
+        f'<rect class="marker" x="{box.x:.1f}" y="{box.y:.1f}" width="{box.width:.1f}" height="{box.height:.1f}" '
+        f'rx="5" fill="{theme.marker}"/>'
+        for box in figure.markers
+    ]
+    for number, panel in enumerate(figure.panels):
+        parts += _panel(panel, theme, () if number else ways)
+    parts += [_badge(badge, theme) for badge in figure.badges]
+    for text in figure.texts:
+        tail = ""
+        if text.tail:
+            tail = f'<tspan class="faint" dx="9" font-weight="normal" fill="{theme.faint}">{visible(text.tail)}</tspan>'
+        colour = theme.ink if text.tone == "ink" else theme.faint
+        parts.append(svg_text(text.x, text.y, text.text, text.size, text.tone, colour, bold=text.bold, tail=tail))
+    return "\n".join([*parts, "</svg>"]) + "\n"
+
+
+def as_png(svg: str) -> bytes:
+    """The picture with two pixels to a point; resvg draws it, with the fonts of the system."""
+    try:
+        import resvg_py
+    except ImportError:
+        raise MissingExtraError("PNG needs resvg-py; install polyref[png], or write SVG") from None
+    return bytes(resvg_py.svg_to_bytes(svg_string=svg, zoom=2.0))
+
+
+def svg_head(width: float, height: float, description: str, theme: ThemeName, dark: Mapping[str, str]) -> list[str]:
+    """The opening tag and the paper. `dark`: what classes look like where the theme is auto and the system dark."""
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" class="polyref polyref-{theme}" role="img" '
-        f'width="{figure.width:.0f}" height="{figure.height:.0f}" '
-        f'viewBox="0 0 {figure.width:.0f} {figure.height:.0f}" font-family={quoteattr(FONTS)}>',
-        f"<title>{visible(figure.description)}</title>",
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="polyref polyref-{theme}" role="img" width="{width:.0f}" '
+        f'height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}" font-family="{FONTS}">',
+        f"<title>{visible(description)}</title>",
     ]
     if theme == "auto":
-        parts.append(f"<style>@media (prefers-color-scheme: dark) {{{_dark_rules()}}}</style>")
-    parts.append(f'<rect class="paper" width="100%" height="100%" fill="{light.paper}"/>')
-    parts.extend(
-        f'<path class="rule" d="M26 {y:.1f}H{figure.width - 26:.1f}" stroke="{light.rule}" stroke-width="1"/>'
-        for y in figure.rules
+        rules = "".join(f".polyref-auto {name}{{{rule}}}" for name, rule in dark.items())
+        parts.append(f"<style>@media (prefers-color-scheme: dark) {{{rules}}}</style>")
+    return [*parts, f'<rect class="paper" width="100%" height="100%" fill="{THEMES[theme].paper}"/>']
+
+
+def svg_text(
+    x: float,
+    y: float,
+    text: str,
+    size: float,
+    css_class: str,
+    colour: str,
+    more: str = "",
+    *,
+    bold: bool = False,
+    tail: str = "",
+) -> str:
+    """A line of text. Where its width is a guess, the reader's font must keep to it."""
+    if bold:
+        more += ' font-weight="bold"'
+    if not is_certain(text):
+        more += f' textLength="{text_width(text, size, bold=bold):.1f}" lengthAdjust="spacingAndGlyphs"'
+    return (
+        f'<text class="{css_class}" x="{x:.1f}" y="{y:.1f}" font-size="{size:.0f}"{more} fill="{colour}">'
+        f"{visible(text)}{tail}</text>"
     )
-    parts.extend(
-        f'<rect class="marker" x="{box.x:.1f}" y="{box.y:.1f}" width="{box.width:.1f}" height="{box.height:.1f}" '
-        f'rx="5" fill="{light.marker}"/>'
-        for box in figure.markers
+
+
+def svg_badge(x: float, y: float, radius: float, reference: int, theme: Theme) -> str:
+    """A reference's letter in a disc of its colour."""
+    number = reference % len(theme.lines)
+    centred = ' font-weight="bold" text-anchor="middle"'
+    return (
+        f'<circle class="dot{number}" cx="{x:.1f}" cy="{y:.1f}" r="{radius}" fill="{theme.line(reference)}"/>'
+        + svg_text(x, y + 4, letter(reference), 11, f"on{number}", theme.on_line(reference), centred)
     )
-    for number, panel in enumerate(figure.panels):
-        parts.extend(_panel(panel, light, () if number else ways))
-    parts.extend(_badge(badge, light) for badge in figure.badges)
-    parts.extend(_text(text, light) for text in figure.texts)
-    return "\n".join([*parts, "</svg>"]) + "\n"
 
 
 def visible(text: str) -> str:
     """A text as XML takes it: escaped, and what XML has no room for replaced."""
     allowed = (c if c >= " " and c not in "\ufffe\uffff" and not "\ud800" <= c <= "\udfff" else "�" for c in text)
-    return escape("".join(allowed))
+    return escape("".join(allowed), quote=False)
 
 
-def _dark_rules() -> str:
+def _dark_rules() -> dict[str, str]:
     """The same classes on dark paper."""
     rules = {
         ".paper": f"fill:{DARK.paper}",
@@ -70,27 +119,21 @@ def _dark_rules() -> str:
         ".marker": f"fill:{DARK.marker}",
         ".end": f"fill:{DARK.ink}",
     }
-    for number in range(len(DARK.lines)):
-        rules[f".line{number}"] = f"stroke:{DARK.line(number)}"
-        rules[f".dot{number}"] = f"fill:{DARK.line(number)}"
+    for number, colour in enumerate(DARK.lines):
+        rules[f".line{number}"] = f"stroke:{colour}"
+        rules[f".dot{number}"] = f"fill:{colour}"
         rules[f".on{number}"] = f"fill:{DARK.on_line(number)}"
-    return dark_style(rules)
-
-
-def dark_style(rules: Mapping[str, str]) -> str:
-    """What classes look like in a drawing that follows the reader's system, where that is dark."""
-    return "".join(f".polyref-auto {name}{{{rule}}}" for name, rule in rules.items())
+    return rules
 
 
 def _panel(panel: Panel, theme: Theme, ways: Sequence[Sequence[int]]) -> Iterator[str]:
     drawn = panel.map
-    thick = drawn.pitch - 1.6
     yield f'<g transform="translate({panel.x:.1f} {panel.y:.1f})">'
     if panel.way:
         yield _way_path(panel, panel.way, theme)
     for number, way in enumerate(ways):
         yield _way_path(panel, way, theme, f' data-way="{number}"')
-    yield f'<g fill="none" stroke-width="{thick:.1f}" stroke-linejoin="round">'
+    yield f'<g fill="none" stroke-width="{drawn.pitch - 1.6:.1f}" stroke-linejoin="round">'
     for reference in sorted({stretch.reference for stretch in drawn.stretches}):
         path = _path(stretch for stretch in drawn.stretches if stretch.reference == reference)
         dashed = ' stroke-dasharray="9 3"' if reference >= len(theme.lines) else ""
@@ -99,11 +142,9 @@ def _panel(panel: Panel, theme: Theme, ways: Sequence[Sequence[int]]) -> Iterato
             f'stroke="{theme.line(reference)}"{dashed}/>'
         )
     yield "</g>"
-    on_way = set(panel.way)
     for station in drawn.stations:
-        yield _station(station, theme, marked=station.node in on_way or station.node in panel.marked)
-    for badge in drawn.badges:
-        yield _badge(badge, theme)
+        yield _station(station, theme, marked=station.node in panel.way or station.node in panel.marked)
+    yield from (_badge(badge, theme) for badge in drawn.badges)
     yield "</g>"
 
 
@@ -136,57 +177,23 @@ def _station(station: Station, theme: Theme, *, marked: bool) -> str:
     place = f'x="{box.x:.1f}" y="{box.y:.1f}" width="{box.width:.1f}" height="{box.height:.1f}"'
     if station.kind == "end":
         return f'<rect class="end" {place} rx="1.5" fill="{theme.ink}"/>'
-    alone = len(station.references) == 1 and station.kind == "word"
-    name, colour = (
-        (f"line{station.references[0] % len(theme.lines)}", theme.line(station.references[0]))
-        if alone
-        else ("shared", theme.ink)
-    )
-    fill = theme.marker if marked and station.kind == "word" else theme.paper
-    classes = f"{'pill' if fill == theme.paper else 'marker'} {name}"
+    is_word = station.kind == "word"
+    first = station.references[0]
+    name, colour = f"line{first % len(theme.lines)}", theme.line(first)
+    if not is_word or len(station.references) > 1:
+        name, colour = "shared", theme.ink
+    pill, fill = ("marker", theme.marker) if marked and is_word else ("pill", theme.paper)
     corner = min(box.width, box.height, 25.0) / 2
-    pill = f'<rect class="{classes}" {place} rx="{corner:.1f}" fill="{fill}" stroke="{colour}" stroke-width="1.8"/>'
-    if station.kind != "word":
-        return pill
+    rim = f'rx="{corner:.1f}" fill="{fill}" stroke="{colour}" stroke-width="1.8"'
+    drawn = f'<rect class="{pill} {name}" {place} {rim}/>'
+    if not is_word:
+        return drawn
     names = ", ".join(letter(reference) for reference in sorted(station.references))
-    text = _label(station, theme, bold=marked)
-    return f'<g data-node="{station.node}"><title>{visible(station.label)}: {names}</title>{pill}{text}</g>'
-
-
-def _label(station: Station, theme: Theme, *, bold: bool) -> str:
-    box = station.box
-    weight = ' font-weight="bold"' if bold else ""
-    return (
-        f'<text class="ink" x="{box.x + box.width / 2:.1f}" y="{box.y + box.height / 2 + 0.35 * FONT:.1f}" '
-        f'font-size="{FONT:.0f}" text-anchor="middle"{weight}{fixed(station.label, FONT, bold)} '
-        f'fill="{theme.ink}">{visible(station.label)}</text>'
-    )
-
-
-def fixed(text: str, size: float, bold: bool) -> str:
-    """Where the width is a guess, the reader's font must keep to it."""
-    if is_certain(text):
-        return ""
-    return f' textLength="{text_width(text, size, bold=bold):.1f}" lengthAdjust="spacingAndGlyphs"'
+    x, y = box.x + box.width / 2, box.y + box.height / 2 + 0.35 * FONT
+    text = svg_text(x, y, station.label, FONT, "ink", theme.ink, ' text-anchor="middle"', bold=marked)
+    return f'<g data-node="{station.node}"><title>{visible(station.label)}: {names}</title>{drawn}{text}</g>'
 
 
 def _badge(badge: Badge, theme: Theme) -> str:
-    number = badge.reference % len(theme.lines)
-    return (
-        f'<g data-reference="{badge.reference}"><circle class="dot{number}" cx="{badge.x:.1f}" cy="{badge.y:.1f}" '
-        f'r="{BADGE}" fill="{theme.line(badge.reference)}"/>'
-        f'<text class="on{number}" x="{badge.x:.1f}" y="{badge.y + 4:.1f}" font-size="11" font-weight="bold" '
-        f'text-anchor="middle" fill="{theme.on_line(badge.reference)}">{letter(badge.reference)}</text></g>'
-    )
-
-
-def _text(text: Text, theme: Theme) -> str:
-    colour = theme.ink if text.tone == "ink" else theme.faint
-    weight = ' font-weight="bold"' if text.bold else ""
-    tail = ""
-    if text.tail:
-        tail = f'<tspan class="faint" dx="9" font-weight="normal" fill="{theme.faint}">{visible(text.tail)}</tspan>'
-    return (
-        f'<text class="{text.tone}" x="{text.x:.1f}" y="{text.y:.1f}" font-size="{text.size:.0f}"{weight}'
-        f'{fixed(text.text, text.size, text.bold)} fill="{colour}">{visible(text.text)}{tail}</text>'
-    )
+    disc = svg_badge(badge.x, badge.y, BADGE, badge.reference, theme)
+    return f'<g data-reference="{badge.reference}">{disc}</g>'

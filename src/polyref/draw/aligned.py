@@ -1,0 +1,180 @@
+"""How the references of a lattice were aligned: merge by merge (Figure 1), and two of them word by word (Figures 4, 5).
+
+In:   a lattice.
+Out:  Steps: one for the beginning and one for each merge; the last one is the lattice itself. A Comparison of two
+      references: how alike their words are, the links, and the way of the dynamic programme; as JSON and as a table.
+Not:  which pairs are merged, and why in that order (align/alignment.py), pictures (figure.py, matrix.py).
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from itertools import accumulate, chain
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from polyref.align import UNIT, Links, Merge, plan_merges
+from polyref.align.alignment import Matrix, Table, fill, hard_similarity, trace_back
+from polyref.errors import SettingsError
+from polyref.lattice.engine import PlainEngine, alignment_cells, compressed_by
+from polyref.lattice.parts import Aligned
+
+if TYPE_CHECKING:
+    from polyref.lattice import Lattice
+
+JSON_VERSION = 1
+VETOED = "×"  # stands for the similarity of words that are never linked
+_MOST_CELLS = 1_000_000  # a few seconds in plain Python
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """`pair`: the gold references that this step merged, None at the beginning. `worth`: of their links, less penalty.
+
+    `linked_arcs` are the arcs, of this step's lattice, on which the linked words stand.
+    """
+
+    lattice: Lattice
+    pair: tuple[int, int] | None
+    links: Links
+    worth: float
+    linked_arcs: frozenset[int]
+
+
+def steps_of(lattice: Lattice) -> list[Step]:
+    """The beginning, and the state after each merge."""
+    aligned = _aligned(lattice)
+    references = lattice.numbering.references
+    if alignment_cells(list(map(len, references))) > _MOST_CELLS:
+        raise SettingsError("these references are too many or too long to be followed step by step; take some of them")
+    matrix = _similarity(lattice, aligned)
+    merges = plan_merges(references, matrix, aligned.penalty, aligned.merge_order)
+    return [_step(lattice, matrix, aligned.penalty, merges[:done]) for done in range(len(merges) + 1)]
+
+
+def _aligned(lattice: Lattice) -> Aligned:
+    if lattice.aligned is None:
+        raise SettingsError("this lattice does not know how it was aligned; make it from references")
+    return lattice.aligned
+
+
+def _similarity(lattice: Lattice, aligned: Aligned) -> Matrix:
+    """The similarity that a lattice was aligned by, over all words of its distinct references."""
+    if aligned.similarity is None:
+        return hard_similarity(list(chain.from_iterable(lattice.numbering.references)))
+    return aligned.similarity
+
+
+def _step(lattice: Lattice, matrix: Matrix, penalty: int, merges: list[Merge]) -> Step:
+    references = lattice.numbering.references
+    now = lattice.with_states(compressed_by(references, merges), PlainEngine())
+    if not merges:
+        return Step(now, None, [], 0.0, frozenset())
+    left, right, links = merges[-1]
+    starts = list(accumulate(map(len, references), initial=0))
+    alike = [int(matrix[starts[left] + u, starts[right] + v]) for u, v in links]
+    pair = lattice.numbering.same.index(left), lattice.numbering.same.index(right)
+    arcs = {now.ways[gold][position] for link in links for gold, position in zip(pair, link, strict=True)}
+    worth = sum(alike) - len(links) * penalty
+    return Step(now, pair, links, worth / UNIT, frozenset(arcs))
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Rows are words of the left reference, columns of the right one. Numbers are what they stand for, -1 to 1.
+
+    `path` leads from corner to corner: (u, v) means that u words on the left and v on the right are done. A step in
+    both is a link; a step in one is a word without a partner. `penalty` is None where equal words were linked.
+    `vetoed` pairs are never linked, whatever their vectors; their similarity is -1.
+    """
+
+    pair: tuple[int, int]
+    left: tuple[str, ...]
+    right: tuple[str, ...]
+    similarity: tuple[tuple[float, ...], ...]
+    penalty: float | None
+    links: Links
+    path: tuple[tuple[int, int], ...]
+    worth: float
+    vetoed: frozenset[tuple[int, int]] = frozenset()
+
+    def as_json(self) -> str:
+        content = {"format": "polyref.matrix", "version": JSON_VERSION, **asdict(self), "vetoed": sorted(self.vetoed)}
+        return json.dumps(content, ensure_ascii=False) + "\n"
+
+    def as_table(self) -> str:
+        """For a terminal: one row per word on the left, and a star at each link."""
+        names = max(map(len, self.left))
+        widths = [max(5, len(word)) for word in self.right]
+        linked = set(self.links)
+        lines = [" " * names + "".join(f"  {word:>{width}} " for word, width in zip(self.right, widths, strict=True))]
+        for u, (word, row) in enumerate(zip(self.left, self.similarity, strict=True)):
+            cells = (
+                f"  {self._cell(u, v, value):>{width}}{'*' if (u, v) in linked else ' '}"
+                for v, (value, width) in enumerate(zip(row, widths, strict=True))
+            )
+            lines.append(f"{word:<{names}}" + "".join(cells))
+        return "\n".join(line.rstrip() for line in [*lines, self.caption()]) + "\n"
+
+    def caption(self) -> str:
+        """The alignment in one line."""
+        links = f"{len(self.links)} link{'' if len(self.links) == 1 else 's'}"
+        if self.penalty is None:
+            return f"{links} between equal words"
+        never = f"; {VETOED} never linked" if self.vetoed else ""
+        return f"{links}, worth {self.worth:.2f} over the penalty {self.penalty:g}{never}"
+
+    def _cell(self, u: int, v: int, value: float) -> str:
+        if (u, v) in self.vetoed:
+            return VETOED
+        return ("1" if value else ".") if self.penalty is None else f"{value:.2f}"
+
+
+def compare(lattice: Lattice, first: int, second: int) -> Comparison:
+    """How two gold references, counted from 0, were aligned when the lattice was made."""
+    aligned = _aligned(lattice)
+    count = len(lattice.tokens)
+    for reference in (first, second):
+        if not 0 <= reference < count:
+            raise SettingsError(f"there is no reference {reference}; they are counted from 0 to {count - 1}")
+    same = lattice.numbering.same
+    if same[first] == same[second]:
+        raise SettingsError(f"references {first} and {second} are the same; choose two that differ")
+    if same[first] > same[second]:
+        first, second = second, first
+    starts = list(accumulate(map(len, lattice.numbering.references), initial=0))
+    rows, columns = (slice(starts[same[r]], starts[same[r] + 1]) for r in (first, second))
+    units = _similarity(lattice, aligned)[rows, columns].tolist()
+    opt = fill(units, aligned.penalty)
+    vetoed: frozenset[tuple[int, int]] = frozenset()
+    if aligned.exclusions is not None:
+        left, right = (lattice.numbering.references[same[r]] for r in (first, second))
+        vetoed = frozenset((u, v) for u, v in np.argwhere(aligned.exclusions.between(left, right)).tolist())
+    return Comparison(
+        (first, second),
+        lattice.tokens[first].surfaces,
+        lattice.tokens[second].surfaces,
+        tuple(tuple(value / UNIT for value in row) for row in units),
+        lattice.penalty,
+        trace_back(opt),
+        _path(opt),
+        opt[-1][-1] / UNIT,
+        vetoed,
+    )
+
+
+def _path(opt: Table) -> tuple[tuple[int, int], ...]:
+    """The way that `trace_back` takes, with the words that it drops, from the first word to the last."""
+    u, v = len(opt) - 1, len(opt[0]) - 1
+    path = [(u, v)]
+    while u or v:
+        if v == 0 or (u and opt[u - 1][v] == opt[u][v]):
+            u -= 1
+        elif u == 0 or opt[u][v - 1] == opt[u][v]:
+            v -= 1
+        else:
+            u, v = u - 1, v - 1
+        path.append((u, v))
+    return tuple(reversed(path))
