@@ -17,7 +17,7 @@ from polyref.errors import InputError, SettingsError
 from polyref.example import Example, LatticeSummary, PseudoReference, Reference
 from polyref.expand import CHUNK, ExpandSettings, expand
 from polyref.lattice import CompiledEngine, Lattice, PlainEngine, SearchSettings
-from polyref.tally import Tally
+from polyref.stats import Tally
 
 TWO_SENTENCES_MORE = ["a cat sits on the mat today", "the cat sits on a mat today"]
 FAMILY = Families([(0.72, "old aged")])

@@ -17,7 +17,7 @@ from polyref.example import Example, PseudoReference, Reference
 from polyref.expand import ExpandSettings, Tools, expand
 from polyref.fluency import LOOKED_AT, Chosen, choose_fluent
 from polyref.lattice import Engine, Lattice, PlainEngine, SearchSettings
-from polyref.tally import Tally
+from polyref.stats import Tally
 
 MAT = ["a cat sits on the mat today", "the cat sits on a mat today"]
 NEW = ["a cat sits on a mat today", "the cat sits on the mat today"]

@@ -13,7 +13,7 @@ import polyref
 
 PACKAGE = Path(polyref.__file__).parent
 ORDER = """
-    errors settings files compiled example text data score stats fit encode align lattice tally fluency expand fresh
+    errors settings files compiled example text data score stats fit encode align lattice fluency expand fresh
     draw scale schedule feed features model experiment explore cli __main__
 """
 ROOMS = ORDER.split()

@@ -19,7 +19,7 @@ from polyref.errors import InputError, SettingsError
 from polyref.example import Example, LatticeSummary, PseudoReference
 from polyref.fluency import LanguageModel, choose_fluent
 from polyref.lattice import AutoEngine, Engine, Lattice, SearchSettings, check_words, keep, merge, prepare
-from polyref.tally import Tally
+from polyref.stats import Tally
 from polyref.text import TextSettings, Tokens, tokenize
 
 Shortfall = Literal["keep", "repeat", "fail"]

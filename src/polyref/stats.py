@@ -1,156 +1,151 @@
-"""The statistics of a data set: the paper's Table 1, and how alike the references of an example are.
+"""Count: what a data set is like (the paper's Table 1, and how alike references are), and what happens during a run.
 
-In:   examples, one after the other.
-Out:  counts and means; memory grows with the vocabulary, not with the examples (eight bytes a distinct reference).
-Not:  printing them (cli/stats.py).
+In:   examples, one after the other; for a run, one call per example and the time that each stage took.
+Out:  summaries of plain values. The memory of `statistics` grows with the vocabulary, not with the examples (eight
+      bytes per distinct reference).
+Not:  printing them (cli/).
 """
 
 from __future__ import annotations
 
-from collections import Counter
+import math
+from array import array
+from bisect import bisect_right
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from itertools import combinations
+from itertools import accumulate, combinations
+from statistics import median
+from time import perf_counter
 from typing import Any
 
 from polyref.data import SeenTexts
-from polyref.example import Example
+from polyref.example import Example, PseudoReference
 from polyref.score import MAX_ORDER, BleuScale, Matches
 from polyref.text import TextSettings, tokenize
 
 Words = tuple[str, ...]
 
 
+def statistics(examples: Iterable[Example], text: TextSettings | None = None) -> dict[str, Any]:
+    """The statistics of examples, as one object of plain values; None where there is nothing to take a mean of."""
+    found = _Statistics(text or TextSettings())
+    for example in examples:
+        found.add(example)
+    return found.summary()
+
+
 @dataclass(slots=True)
-class Lengths:
-    """How many words texts have."""
+class _Mean:
+    total: float = 0.0
+    number: int = 0
 
-    counts: Counter[int] = field(default_factory=Counter)
+    def add(self, value: float) -> None:
+        self.total += value
+        self.number += 1
 
-    def add(self, length: int) -> None:
-        self.counts[length] += 1
-
-    def summary(self) -> dict[str, Any]:
-        texts = self.counts.total()
-        tokens = sum(length * count for length, count in self.counts.items())
-        return {
-            "tokens": tokens,
-            "mean": _mean(tokens, texts),
-            "median": _median(self.counts) if texts else None,
-            "longest": max(self.counts, default=None),
-        }
+    def rounded(self, digits: int = 2) -> float | None:
+        return round(self.total / self.number, digits) if self.number else None
 
 
-class Statistics:
+@dataclass(slots=True)
+class _Statistics:
     """Sums over examples; `summary` makes numbers of them."""
 
-    def __init__(self, text: TextSettings | None = None):
-        self.text = text or TextSettings()
-        self.per_example: Counter[int] = Counter()
-        self.lengths = Lengths()
-        self.sources = Lengths()
-        self.vocabulary: Counter[str] = Counter()
-        self.identical = 0  # references that an earlier one of their example equals, word for word
-        self.compared = 0  # examples with two references or more
-        self.overlap = 0.0
-        self.bleu = 0.0
-        self.bleu_zero = 0.0
-        self.pseudo = PseudoStatistics()
-        self._distinct = SeenTexts()
+    text: TextSettings
+    per_example: Counter[int] = field(default_factory=Counter)
+    lengths: Counter[int] = field(default_factory=Counter)
+    sources: Counter[int] = field(default_factory=Counter)
+    vocabulary: Counter[str] = field(default_factory=Counter)
+    distinct: SeenTexts = field(default_factory=SeenTexts)
+    identical: int = 0  # references that an earlier one of their example equals, word for word
+    overlap: _Mean = field(default_factory=_Mean)  # over examples with two references or more, as the next two
+    bleu: _Mean = field(default_factory=_Mean)
+    bleu_zero: _Mean = field(default_factory=_Mean)
+    pseudo_lengths: Counter[int] = field(default_factory=Counter)  # of pseudo-references that are not repeats
+    pseudo_bleu: _Mean = field(default_factory=_Mean)
+    fluency: _Mean = field(default_factory=_Mean)
+    repeats: int = 0
+    expanded: int = 0  # examples that have pseudo-references
 
     def add(self, example: Example) -> None:
-        """Count one example."""
         references = [tokenize(reference.text, self.text).words for reference in example.references]
         self.per_example[len(references)] += 1
         for words in references:
-            self.lengths.add(len(words))
+            self.lengths[len(words)] += 1
             self.vocabulary.update(words)
-            self._distinct.add("\n".join(words))
+            self.distinct.add("\n".join(words))
         self.identical += len(references) - len(set(references))
         if isinstance(example.source, str):
-            self.sources.add(len(tokenize(example.source, self.text)))
+            self.sources[len(tokenize(example.source, self.text))] += 1
         if len(references) > 1:
-            self.compared += 1
-            self.overlap += word_overlap(references)
             scores = leave_one_out(references)
-            self.bleu += sum(scores) / len(scores)
-            self.bleu_zero += scores.count(0.0) / len(scores)
-        self.pseudo.add(example, self.text)
+            self.overlap.add(word_overlap(references))
+            self.bleu.add(sum(scores) / len(scores))
+            self.bleu_zero.add(scores.count(0.0) / len(scores))
+        self.expanded += bool(example.pseudo_references)
+        for pseudo in example.pseudo_references:
+            if pseudo.repeat:
+                self.repeats += 1
+                continue
+            self.pseudo_lengths[len(tokenize(pseudo.text, self.text))] += 1
+            self.pseudo_bleu.add(pseudo.bleu)
+            if pseudo.fluency is not None:
+                self.fluency.add(pseudo.fluency)
 
     def summary(self) -> dict[str, Any]:
-        """One object of plain values; None where there is nothing to take a mean of."""
-        examples = self.per_example.total()
-        references = self.lengths.counts.total()
-        found: dict[str, Any] = {
+        examples, references = self.per_example.total(), self.lengths.total()
+        pseudo = self.pseudo_lengths.total()
+        return {
             "examples": examples,
             "references": references,
             "references_per_example": {
-                "mean": _mean(references, examples),
+                "mean": _Mean(references, examples).rounded(),
                 "least": min(self.per_example, default=None),
                 "most": max(self.per_example, default=None),
                 "examples_by_references": {str(count): self.per_example[count] for count in sorted(self.per_example)},
             },
-            "distinct_references": len(self._distinct),
+            "distinct_references": len(self.distinct),
             "identical_references": self.identical,
-            "tokens_per_reference": self.lengths.summary(),
+            "tokens_per_reference": _lengths(self.lengths),
             "vocabulary": {
                 "words": len(self.vocabulary),
                 "seen_once": sum(1 for count in self.vocabulary.values() if count == 1),
             },
-            "tokens_per_source": self.sources.summary() if self.sources.counts else None,
+            "tokens_per_source": _lengths(self.sources) if self.sources else None,
             "overlap": {
-                "examples": self.compared,
-                "word_overlap": _mean(self.overlap, self.compared, digits=4),
-                "bleu": _mean(self.bleu, self.compared),
-                "bleu_zero": _mean(self.bleu_zero, self.compared, digits=4),
+                "examples": self.overlap.number,
+                "word_overlap": self.overlap.rounded(4),
+                "bleu": self.bleu.rounded(),
+                "bleu_zero": self.bleu_zero.rounded(4),
             },
-            "pseudo_references": self.pseudo.summary(examples) if self.pseudo.lengths.counts else None,
-        }
-        return found
-
-
-@dataclass(slots=True)
-class PseudoStatistics:
-    """The same of pseudo-references, as far as it makes sense for them."""
-
-    lengths: Lengths = field(default_factory=Lengths)
-    repeats: int = 0
-    bleu: float = 0.0
-    fluency: float = 0.0
-    measured: int = 0  # those that have a fluency
-    examples: int = 0  # those that have any
-
-    def add(self, example: Example, text: TextSettings) -> None:
-        self.examples += bool(example.pseudo_references)
-        for pseudo in example.pseudo_references:
-            if pseudo.repeat:
-                self.repeats += 1
-            else:
-                self.lengths.add(len(tokenize(pseudo.text, text)))
-                self.bleu += pseudo.bleu
-                if pseudo.fluency is not None:
-                    self.fluency += pseudo.fluency
-                    self.measured += 1
-
-    def summary(self, examples: int) -> dict[str, Any]:
-        number = self.lengths.counts.total()
-        return {
-            "pseudo_references": number,
-            "repeats": self.repeats,
-            "examples": self.examples,
-            "per_example": _mean(number, examples),
-            "tokens_per_pseudo_reference": self.lengths.summary(),
-            "bleu": _mean(self.bleu, number),
-            "fluency": _mean(self.fluency, self.measured, digits=4),
+            "pseudo_references": {
+                "pseudo_references": pseudo,
+                "repeats": self.repeats,
+                "examples": self.expanded,
+                "per_example": _Mean(pseudo, examples).rounded(),
+                "tokens_per_pseudo_reference": _lengths(self.pseudo_lengths),
+                "bleu": self.pseudo_bleu.rounded(),
+                "fluency": self.fluency.rounded(4),
+            }
+            if pseudo
+            else None,
         }
 
 
-def statistics(examples: Iterable[Example], text: TextSettings | None = None) -> dict[str, Any]:
-    """The statistics of examples, as one object of plain values."""
-    found = Statistics(text)
-    for example in examples:
-        found.add(example)
-    return found.summary()
+def _lengths(counts: Counter[int]) -> dict[str, Any]:
+    """How many words texts have; `counts` has the number of texts of each length."""
+    texts = counts.total()
+    tokens = sum(length * count for length, count in counts.items())
+    lengths = sorted(counts)
+    passed = list(accumulate(counts[length] for length in lengths))
+    middle = [lengths[bisect_right(passed, place)] for place in ((texts - 1) // 2, texts // 2)] if texts else []
+    return {
+        "tokens": tokens,
+        "mean": _Mean(tokens, texts).rounded(),
+        "median": sum(middle) / 2 if texts else None,
+        "longest": max(counts, default=None),
+    }
 
 
 def word_overlap(references: Sequence[Words]) -> float:
@@ -191,20 +186,71 @@ def _ngrams(words: Words) -> Counter[Words]:
     )
 
 
-def _mean(total: float, number: int, *, digits: int = 2) -> float | None:
-    return round(total / number, digits) if number else None
+# -- a run --------------------------------------------------------------------------------------------------------
 
 
-def _median(counts: Counter[int]) -> float:
-    """The middle value, or the mean of the two in the middle."""
-    number = counts.total()
-    passed, low = 0, None
-    for value in sorted(counts):
-        passed += counts[value]
-        if low is None and passed * 2 >= number:
-            low = value
-            if passed * 2 > number:
-                return float(value)
-        elif low is not None:
-            return (low + value) / 2
-    raise ValueError("there is nothing to take a median of")
+@dataclass(slots=True)
+class Tally:
+    """Sums over the examples of a run. Two tallies can be added, so that workers can keep their own."""
+
+    examples: int = 0
+    gold: int = 0
+    pseudo: int = 0
+    repeats: int = 0
+    short: int = 0
+    inexact: int = 0
+    left_out: int = 0  # sentences that were not fluent enough
+    bleu: float = 0.0
+    largest: int = 0
+    sentences: array[float] = field(default_factory=lambda: array("d"))
+    seconds: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
+
+    def count(
+        self, example: Example, pseudo: Sequence[PseudoReference], *, sentences: int, exact: bool, short: bool
+    ) -> None:
+        self.examples += 1
+        self.gold += len(example.references)
+        new = [reference.bleu for reference in pseudo if not reference.repeat]
+        self.pseudo += len(new)
+        self.repeats += len(pseudo) - len(new)
+        self.short += short
+        self.inexact += not exact
+        self.bleu += sum(new)
+        self.largest = max(self.largest, sentences)
+        self.sentences.append(float(sentences) if sentences < 10**308 else math.inf)
+
+    def spend(self, stage: str, started: float) -> None:
+        """Book the time since `started` to a stage."""
+        self.seconds[stage] += perf_counter() - started
+
+    def add(self, other: Tally) -> None:
+        for name in ("examples", "gold", "pseudo", "repeats", "short", "inexact", "left_out", "bleu"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        self.largest = max(self.largest, other.largest)
+        self.sentences.extend(other.sentences)
+        for stage, seconds in other.seconds.items():
+            self.seconds[stage] += seconds
+
+    def summary(self) -> dict[str, Any]:
+        """One object of plain values; whole numbers that may be large are texts."""
+        middle = median(self.sentences) if self.sentences else 0.0
+        return {
+            "examples": self.examples,
+            "references_before": self.gold,
+            "references_after": self.gold + self.pseudo + self.repeats,
+            "fell_short": self.short,
+            "not_exact": self.inexact,
+            "not_fluent": self.left_out,
+            "sentences_median": _shown(middle),
+            "sentences_largest": f"{self.largest}" if self.largest < 10**4000 else _shown(math.inf),
+            "mean_bleu_kept": _Mean(self.bleu, self.pseudo).rounded(),
+            "seconds": {stage: round(seconds, 3) for stage, seconds in self.seconds.items()},
+        }
+
+
+def _shown(number: float) -> str:
+    if math.isinf(number):
+        return "over 1e308"
+    if number >= 2**53:  # more digits than a float holds
+        return f"{number:.2e}"
+    return f"{int(number)}" if number == int(number) else f"{number}"

@@ -22,7 +22,7 @@ from polyref.expand import CHUNK, ExpandSettings, expand
 from polyref.lattice import PlainEngine
 from polyref.lattice import engine as engine_module
 from polyref.scale import Job, Progress, expand_file
-from polyref.tally import Tally
+from polyref.stats import Tally
 
 HARD = ExpandSettings(per_example=8)
 SOFT = ExpandSettings(per_example=8, align=AlignSettings("soft", "cosine", AdaptivePenalty(at_least=50)))

@@ -37,7 +37,7 @@ from polyref.fluency import LanguageModel
 from polyref.lattice import AutoEngine, CompiledEngine, Engine, EngineName, check_encoder, engine_named
 from polyref.lattice.engine import alignment_cells
 from polyref.scale.pool import in_order
-from polyref.tally import Tally
+from polyref.stats import Tally
 
 
 @dataclass(frozen=True, slots=True)
