@@ -1,7 +1,11 @@
-"""Several lattices on one page."""
+"""A lattice as a page, and several lattices on one page."""
 
+import re
 from html.parser import HTMLParser
 from itertools import pairwise
+from pathlib import Path
+
+from samples import CAT
 
 from polyref import Lattice
 from polyref.draw.page import Exhibit, as_gallery, runs_of
@@ -10,25 +14,32 @@ REFERENCES = ["a <small> cat sleeps on the mat", "the cat is asleep on a rug", "
 
 
 class Reader(HTMLParser):
-    """What stands open, and which tags there were."""
+    """Which tags there were, and which texts."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.open: list[str] = []
         self.tags: list[str] = []
         self.texts: list[str] = []
 
     def handle_starttag(self, tag, attrs):
         self.tags.append(tag)
-        if tag not in ("meta", "path", "rect", "line", "circle", "br"):
-            self.open.append(tag)
-
-    def handle_endtag(self, tag):
-        if self.open and self.open[-1] == tag:
-            self.open.pop()
 
     def handle_data(self, data):
         self.texts.append(data)
+
+
+def test_the_page_lists_references_and_sentences_with_their_ways(tmp_path: Path) -> None:
+    cat = Lattice.from_references(CAT, engine="plain")
+    cat.save(tmp_path / "cat.html")
+    page = (tmp_path / "cat.html").read_text("utf-8")
+    assert not re.search(r"https?://(?!www\.w3\.org/2000/svg)", page)
+    assert len(re.findall(r"<li [^>]*data-reference=", page)) == len(CAT)
+    items = re.findall(r'<li [^>]*data-way="(\d+)" data-nodes="([\d ]+)"><i>100.0</i>([^<]*)</li>', page)
+    drawn = dict(re.findall(r'data-node="(\d+)"><title>([^:]*):', page))
+    for way, nodes, text in items:
+        assert f'<path class="way" data-way="{way}"' in page
+        assert [drawn[node] for node in nodes.split() if node in drawn] == text.split()
+    assert len(items) == 12
 
 
 def page_of(*lattices: Lattice) -> str:
