@@ -23,7 +23,7 @@ def file(tmp_path):
     ("options", "message"),
     [
         (["--limit", 2**63], "limit is 9223372036854775808; give less than 2^31"),
-        (["--ranks", 2**63, "--schedule", "uniform"], "is no share"),
+        (["--ranks", 2**63, "--schedule", "uniform"], "there is no rank"),
         (["--epochs", 10**22, "-o", "x.{epoch}.tsv"], "give less than 2^31"),
         (["--epochs", 10**22, "--count"], "give less than 2^31"),
         (["--epoch", 2**63 - 2, "--epochs", 3], "the epoch is 9223372036854775808; give less than 2^63"),

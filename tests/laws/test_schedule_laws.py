@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from polyref.schedule import Schedule, ScheduleSettings, Sizes, permutation
+from polyref.schedule import Schedule, ScheduleSettings, Sizes, mixing
 from polyref.schedule.batches import BatchSettings, batches
 
 ORDERED = ("first", "sample_one", "uniform")
@@ -49,11 +49,11 @@ def all_pairs(sizes: Sizes) -> list[Pair]:
     return [(example, reference) for example, count in enumerate(sizes.total.tolist()) for reference in range(count)]
 
 
-@pytest.fixture(scope="module", params=[permutation.SORTED_UP_TO, 0], ids=["sorted", "ciphered"])
+@pytest.fixture(scope="module", params=[mixing.SORTED_UP_TO, 0], ids=["sorted", "ciphered"])
 def order_made(request: pytest.FixtureRequest) -> Iterator[None]:
     """The test runs twice: small orders are sorted, and they are ciphered as large ones are."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(permutation, "SORTED_UP_TO", request.param)
+        patch.setattr(mixing, "SORTED_UP_TO", request.param)
         yield
 
 

@@ -1,4 +1,4 @@
-"""An epoch cut into batches."""
+"""An epoch cut into batches, and how many there are."""
 
 from itertools import chain
 
@@ -7,7 +7,7 @@ import pytest
 
 from polyref.errors import SettingsError
 from polyref.schedule import Pairs, Schedule, ScheduleSettings, Sizes
-from polyref.schedule.batches import BatchSettings, batches
+from polyref.schedule.batches import Account, BatchSettings, accounts, batches
 
 SIZES = Sizes([2, 1, 3, 4, 1, 2, 2])
 
@@ -183,7 +183,7 @@ def test_settings_that_make_no_sense_are_refused(settings, says):
     [
         ({"settings": BatchSettings(bucket=2), "lengths": lengths}, "length buckets are for the others"),
         ({"settings": BatchSettings(tokens=9)}, "batches by tokens need the lengths of the pairs"),
-        ({"rank": 2, "ranks": 2}, "rank 2 of 2 is no share"),
+        ({"rank": 2, "ranks": 2}, "there is no rank 2 of 2"),
         ({"start": -1}, "the first batch is -1; give 0 or more"),
         ({"epoch": -1}, "the epoch is -1; give 0 or more"),
     ],
@@ -192,3 +192,59 @@ def test_what_a_schedule_cannot_have_is_refused_at_once(named, says):
     with pytest.raises(SettingsError) as refused:
         batches(schedule_of(), **{"epoch": 0, **named})
     assert says in str(refused.value)
+
+
+# -- how many there are -----------------------------------------------------------------------------------------------
+
+EVEN = Sizes([5] * 10, [20] * 10)
+
+
+def test_pairs_and_updates_of_each_schedule():
+    assert accounts(EVEN, BatchSettings(64)) == [
+        Account("first", 10, 1),
+        Account("sample_one", 10, 1),
+        Account("uniform", 200, 4),  # three examples of 20 in a batch
+        Account("shuffle", 200, 4),
+    ]
+    assert [account.updates for account in accounts(EVEN, BatchSettings(30))] == [1, 1, 10, 7]
+    assert accounts(EVEN) == accounts(EVEN, BatchSettings(64))
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [BatchSettings(7), BatchSettings(7, bucket=3), BatchSettings(None, 100), BatchSettings(9, 100, bucket=2)],
+)
+def test_updates_are_the_batches_that_there_are(settings):
+    for account in accounts(EVEN, settings, lengths=lengths, seed=3):
+        schedule = Schedule(EVEN, ScheduleSettings(account.schedule, seed=3))
+        own = BatchSettings(settings.pairs, settings.tokens) if account.schedule == "uniform" else settings
+        found = list(batches(schedule, 0, own, lengths=lengths))
+        assert account.updates == len(found)
+        assert account.pairs == len(schedule) == sum(map(len, found))
+
+
+def test_updates_of_uniform_are_counted_as_its_batches_are_cut():
+    generator = np.random.default_rng(6)
+    for _ in range(50):
+        sizes = Sizes(generator.integers(1, 9, 30))
+        for pairs in (1, 3, 7, 8, 20):
+            found = list(batches(Schedule(sizes, ScheduleSettings("uniform")), 0, BatchSettings(pairs)))
+            assert accounts(sizes, BatchSettings(pairs))[2].updates == len(found)
+
+
+def test_as_many_updates_as_another_run():
+    first, _, _, shuffle = accounts(EVEN, BatchSettings(10))
+    assert (first.updates, shuffle.updates) == (1, 20)
+    assert first.epochs_for(shuffle.updates * 3) == 60
+    assert shuffle.epochs_for(first.updates) == 0.05
+
+
+def test_a_huge_set_is_counted_without_making_its_batches():
+    sizes = Sizes(np.full(1000, 1, np.int64), np.full(1000, 10**6))
+    first, sample_one, uniform, shuffle = accounts(sizes, BatchSettings(10**6))
+    assert (first.updates, sample_one.updates, uniform.updates, shuffle.updates) == (1, 1, 1000, 1000)
+
+
+def test_updates_by_tokens_need_lengths():
+    with pytest.raises(SettingsError, match="batches by tokens need the lengths"):
+        accounts(EVEN, BatchSettings(None, 100))

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from polyref.errors import SettingsError
-from polyref.schedule import Pairs, Schedule, ScheduleSettings, Sizes, permutation, schedules
+from polyref.schedule import Schedule, ScheduleSettings, Sizes, mixing, schedules
 
 SIZES = Sizes([2, 1, 3, 1, 1], [3, 2, 3, 1, 2])
 # Every way to run a schedule.
@@ -26,10 +26,10 @@ WAYS = [
 each_way = pytest.mark.parametrize("way", WAYS, ids=[" ".join(map(str, way.values())) for way in WAYS])
 
 
-@pytest.fixture(params=[permutation.SORTED_UP_TO, 0], ids=["sorted", "ciphered"])
+@pytest.fixture(params=[mixing.SORTED_UP_TO, 0], ids=["sorted", "ciphered"])
 def both(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """The test runs twice: small orders are sorted, and they are ciphered as large ones are."""
-    monkeypatch.setattr(permutation, "SORTED_UP_TO", request.param)
+    monkeypatch.setattr(mixing, "SORTED_UP_TO", request.param)
 
 
 def pairs_of(schedule: Schedule, epoch: int, **share: int) -> list[tuple[int, int]]:
@@ -79,7 +79,7 @@ def test_the_order_of_a_small_set_is_that_of_every_version(way, expected):
 
 @pytest.mark.parametrize(("way", "expected"), list(zip(WAYS, CIPHERED, strict=True)))
 def test_the_order_of_a_ciphered_set_is_that_of_every_version(way, expected, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(permutation, "SORTED_UP_TO", 0)
+    monkeypatch.setattr(mixing, "SORTED_UP_TO", 0)
     schedule = Schedule(SIZES, ScheduleSettings(**way, seed=1))
     assert [shown(schedule, epoch) for epoch in (0, 1)] == expected
 
@@ -152,9 +152,9 @@ def test_under_uniform_a_rank_has_whole_examples(both):
 def test_the_share_of_a_rank_can_be_counted(way):
     schedule = Schedule(SIZES, ScheduleSettings(**way))
     for rank in range(3):
-        assert schedule.share(rank, 3) == len(pairs_of(schedule, 0, rank=rank, ranks=3))
-    assert schedule.share(39, 40) == 0
-    assert schedule.share(0, 1) == len(schedule)
+        assert schedule.share(1, rank, 3) == len(pairs_of(schedule, 1, rank=rank, ranks=3))
+    assert schedule.share(0, 39, 40) == 0
+    assert schedule.share(0, 0, 1) == len(schedule)
 
 
 @each_way
@@ -233,9 +233,9 @@ def test_there_is_no_pair_behind_the_last(name, number, both):
     ("share", "says"),
     [
         ({"start": -1}, "the first pair is -1; give 0 or more"),
-        ({"rank": 1}, "rank 1 of 1 is no share"),
-        ({"rank": -1, "ranks": 2}, "rank -1 of 2 is no share"),
-        ({"ranks": 0}, "rank 0 of 0 is no share"),
+        ({"rank": 1}, "there is no rank 1 of 1"),
+        ({"rank": -1, "ranks": 2}, "there is no rank -1 of 2"),
+        ({"ranks": 0}, "there is no rank 0 of 0"),
     ],
 )
 def test_a_share_that_cannot_be_is_refused(share, says):
@@ -257,13 +257,6 @@ def test_a_schedule_goes_to_another_process(way):
     schedule.pair(0, 0)
     copy = pickle.loads(pickle.dumps(schedule))
     assert pairs_of(copy, 1) == pairs_of(schedule, 1)
-
-
-def test_pairs_are_cut_from_place_to_place():
-    pairs = Pairs(*[np.arange(4)] * 3, epoch=7)
-    assert pairs.part(3, 9).numbers.tolist() == [3]
-    assert pairs.part(4, 5).numbers.tolist() == []
-    assert pairs.part(1, 3).epoch == 7
 
 
 @pytest.mark.parametrize("epoch", [3.0, 1.5, "3", None])

@@ -337,11 +337,10 @@ def _check_counting(count: bool, pairs: int | None, tokens: int | None, as_json:
 
 def _count(stream: Stream, pairs: int | None, tokens: int | None, epochs: range, as_json: bool) -> None:
     """Pairs and updates of every schedule, and how long each must run for as many updates as the one that is asked."""
-    from polyref.schedule.accounting import accounts
-    from polyref.schedule.batches import BatchSettings
+    from polyref.schedule.batches import BatchSettings, accounts
 
     batch = BatchSettings(64 if pairs is None and tokens is None else pairs, tokens)
-    lengths = (lambda name: stream.lengths) if tokens is not None else None
+    lengths = stream.lengths if tokens is not None else None
     found = accounts(stream.schedule.sizes, batch, seed=stream.settings.schedule.seed, lengths=lengths)
     own = next(one for one in found if one.schedule == stream.schedule.settings.schedule)
     updates = own.updates * len(epochs)

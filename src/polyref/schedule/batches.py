@@ -1,23 +1,23 @@
 """Cut an epoch into batches: all of an example's references together, or pairs of like length together.
 
 In:   a schedule, an epoch, and how much a batch may hold.
-Out:  batches as the numbers of their pairs; the same for the same epoch.
+Out:  batches as the numbers of their pairs, the same for the same epoch; how many there are under each schedule.
 Not:  reading the pairs (feed/), padding them (model/).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice, pairwise
 
 import numpy as np
 
 from polyref.errors import SettingsError
-from polyref.schedule.mixing import Numbers, key_of
-from polyref.schedule.permutation import permute
+from polyref.schedule.mixing import Numbers, key_of, permute
 from polyref.schedule.schedules import Pairs, Schedule, check_share
-from polyref.schedule.settings import check_epoch
+from polyref.schedule.settings import SCHEDULES, ScheduleName, ScheduleSettings, check_epoch
+from polyref.schedule.sizes import Sizes
 
 Lengths = Callable[[Pairs], Numbers]
 
@@ -54,7 +54,7 @@ def batches(
     rank: int = 0,
     ranks: int = 1,
 ) -> Iterator[list[int]]:
-    """The batches of an epoch, each the numbers of its pairs; or every so many-th of them, the share of a rank.
+    """The batches of an epoch, each the numbers of its pairs; or every `ranks`-th of them, the share of a rank.
 
     Under uniform they are cut between examples, never inside one that fits into a batch. `start` passes over the first
     batches of the share.
@@ -65,13 +65,8 @@ def batches(
     check_epoch(epoch)
     if start < 0:
         raise SettingsError(f"the first batch is {start}; give 0 or more")
-    if schedule.settings.schedule == "uniform":
-        found = _grouped(schedule, epoch, settings, lengths)
-    elif settings.bucket:
-        found = _bucketed(schedule, epoch, settings, lengths)
-    else:
-        found = _in_order(schedule, epoch, settings, lengths)
-    return islice(found, rank + start * ranks, None, ranks)
+    way = _grouped if schedule.settings.schedule == "uniform" else _bucketed if settings.bucket else _in_order
+    return islice(way(schedule, epoch, settings, lengths or _ones), rank + start * ranks, None, ranks)
 
 
 def check_batches(schedule: Schedule, settings: BatchSettings, lengths: Lengths | None) -> None:
@@ -82,7 +77,12 @@ def check_batches(schedule: Schedule, settings: BatchSettings, lengths: Lengths 
         raise SettingsError("batches by tokens need the lengths of the pairs; give lengths")
 
 
-def _grouped(schedule: Schedule, epoch: int, settings: BatchSettings, lengths: Lengths | None) -> Iterator[list[int]]:
+def _ones(block: Pairs) -> Numbers:
+    """Lengths where none count."""
+    return np.ones(len(block.numbers), np.int64)
+
+
+def _grouped(schedule: Schedule, epoch: int, settings: BatchSettings, lengths: Lengths) -> Iterator[list[int]]:
     waiting: list[int] = []
     longest = 0
     for numbers, sizes in _examples(schedule, epoch, lengths):
@@ -98,42 +98,40 @@ def _grouped(schedule: Schedule, epoch: int, settings: BatchSettings, lengths: L
         yield waiting
 
 
-def _examples(schedule: Schedule, epoch: int, lengths: Lengths | None) -> Iterator[tuple[list[int], list[int]]]:
+def _examples(schedule: Schedule, epoch: int, lengths: Lengths) -> Iterator[tuple[list[int], list[int]]]:
     """The pairs of one example after the other, with their lengths."""
-    kept: tuple[int, list[int], list[int]] | None = None
+    last = -1
+    numbers: list[int] = []
+    sizes: list[int] = []
     for block in schedule.blocks(epoch):
-        examples, numbers = block.examples.tolist(), block.numbers.tolist()
-        sizes = _lengths(block, lengths)
-        cuts = [0, *(np.flatnonzero(np.diff(block.examples)) + 1).tolist(), len(numbers)]
+        found, measured = block.numbers.tolist(), _listed(lengths, block)
+        cuts = [0, *(np.flatnonzero(np.diff(block.examples)) + 1).tolist(), len(found)]
         for begin, end in pairwise(cuts):
-            piece = examples[begin], numbers[begin:end], sizes[begin:end]
-            if kept is not None and kept[0] == piece[0]:  # a block ended inside the example
-                kept = kept[0], kept[1] + piece[1], kept[2] + piece[2]
-                continue
-            if kept is not None:
-                yield kept[1:]
-            kept = piece
-    if kept is not None:
-        yield kept[1:]
+            example = int(block.examples[begin])
+            if example != last and numbers:  # else a block ended inside the example
+                yield numbers, sizes
+                numbers, sizes = [], []
+            last, numbers, sizes = example, numbers + found[begin:end], sizes + measured[begin:end]
+    yield numbers, sizes
 
 
-def _in_order(schedule: Schedule, epoch: int, settings: BatchSettings, lengths: Lengths | None) -> Iterator[list[int]]:
+def _in_order(schedule: Schedule, epoch: int, settings: BatchSettings, lengths: Lengths) -> Iterator[list[int]]:
     numbers: list[int] = []
     sizes: list[int] = []
     for block in schedule.blocks(epoch):
         numbers += block.numbers.tolist()
-        sizes += _lengths(block, lengths)
+        sizes += _listed(lengths, block)
         *whole, last = _cut(numbers, sizes, settings)
         yield from whole
         numbers, sizes = last, sizes[len(sizes) - len(last) :]
     yield from _cut(numbers, sizes, settings)
 
 
-def _bucketed(schedule: Schedule, epoch: int, settings: BatchSettings, lengths: Lengths | None) -> Iterator[list[int]]:
-    # A window holds so many batches' worth of pairs; by tokens, that is taken from batches of 32 tokens a pair.
+def _bucketed(schedule: Schedule, epoch: int, settings: BatchSettings, lengths: Lengths) -> Iterator[list[int]]:
+    # A window holds `bucket` batches' worth of pairs; by tokens, that is taken from batches of 32 tokens per pair.
     pairs = settings.pairs or max(1, (settings.tokens or 1) // 32)
     for window, block in enumerate(schedule.blocks(epoch, size=pairs * settings.bucket)):
-        sizes = np.array(_lengths(block, lengths), np.int64)
+        sizes = np.asarray(lengths(block))
         order = np.argsort(sizes, kind="stable")
         found = list(_cut(block.numbers[order].tolist(), sizes[order].tolist(), settings))
         key = key_of("batches", schedule.settings.seed, epoch, window)
@@ -159,8 +157,58 @@ def _fits(pairs: int, longest: int, settings: BatchSettings) -> bool:
     return settings.tokens is None or pairs * longest <= settings.tokens
 
 
-def _lengths(block: Pairs, lengths: Lengths | None) -> list[int]:
-    if lengths is None:
-        return [1] * len(block.numbers)
+def _listed(lengths: Lengths, block: Pairs) -> list[int]:
     found: list[int] = np.asarray(lengths(block)).tolist()
     return found
+
+
+# -- how many there are ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """An epoch of one schedule: its pairs, and its updates, one per batch. Runs are compared fairly by updates."""
+
+    schedule: ScheduleName
+    pairs: int
+    updates: int
+
+    def epochs_for(self, updates: int) -> float:
+        """The number of epochs of this schedule that make as many updates."""
+        return updates / self.updates
+
+
+def accounts(
+    sizes: Sizes, settings: BatchSettings | None = None, *, seed: int = 0, lengths: Lengths | None = None
+) -> list[Account]:
+    """An account of each schedule over the same data, in the order of the paper.
+
+    By tokens, the updates are those of epoch 0, counted; other epochs may differ by a few, as their order does.
+    """
+    settings = settings or BatchSettings()
+    found = []
+    for name in SCHEDULES:
+        schedule = Schedule(sizes, ScheduleSettings(name, seed=seed))
+        if settings.tokens is not None or settings.pairs is None:
+            own = replace(settings, bucket=0) if name == "uniform" else settings
+            updates = sum(1 for _ in batches(schedule, 0, own, lengths=lengths))
+        elif name == "uniform":
+            updates = _count_grouped(sizes, settings.pairs)
+        else:
+            updates = -(-len(schedule) // settings.pairs)
+        found.append(Account(name, len(schedule), updates))
+    return found
+
+
+def _count_grouped(sizes: Sizes, most: int) -> int:
+    """The number of batches of at most `most` pairs that uniform has: as `_grouped` cuts them, without making them."""
+    updates = waiting = 0
+    for first in range(0, sizes.examples, 1 << 16):
+        for pairs in sizes.total[first : first + (1 << 16)].tolist():
+            if waiting and waiting + pairs > most:
+                updates, waiting = updates + 1, 0
+            if pairs <= most:
+                waiting += pairs
+            else:
+                updates += -(-pairs // most)
+    return updates + (waiting > 0)

@@ -9,22 +9,51 @@ Pure functions: nothing is kept between two calls but what would come out the sa
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 
 from polyref.errors import SettingsError
-from polyref.schedule.drawing import draw
-from polyref.schedule.mixing import Numbers, hashes, key_of
-from polyref.schedule.permutation import permute
-from polyref.schedule.settings import ScheduleSettings, check_epoch
+from polyref.schedule.mixing import Numbers, hashes, key_of, permute
+from polyref.schedule.settings import ScheduleName, ScheduleSettings, check_epoch
 from polyref.schedule.sizes import Sizes
 
 BLOCK = 1 << 16  # pairs that are looked up together
 _PLACES = 1 << 12  # of an order of examples, between two places whose first pair is known
 _ONE = 1 << 9  # pairs that are looked up where one is asked for: the next one will be wanted next
+
+Found = tuple[Numbers, Numbers]  # examples, and which of its references each takes
+
+
+def first(n: Numbers, data: Schedule, epoch: int) -> Found:
+    """Each example with its first reference."""
+    return data.example_at(n, epoch), np.zeros_like(n)
+
+
+def sample_one(n: Numbers, data: Schedule, epoch: int) -> Found:
+    """Each example with one of its references, drawn anew for each epoch."""
+    return data.drawn(data.example_at(n, epoch), np.zeros_like(n), epoch)
+
+
+def uniform(n: Numbers, data: Schedule, epoch: int) -> Found:
+    """Each example with each of its references, example after example."""
+    return data.pair_at(n) if data.settings.order == "given" else data.pair_of_shuffled_at(n, epoch)
+
+
+def shuffle(n: Numbers, data: Schedule, epoch: int) -> Found:
+    """Uniform's pairs, in an order drawn anew for each epoch."""
+    examples, references = data.pair_at(permute(n, data.sizes.pairs, data.key("pairs", epoch)))
+    return data.drawn(examples, references, epoch) if data.settings.draws else (examples, references)
+
+
+_SCHEDULES: dict[ScheduleName, Callable[[Numbers, Schedule, int], Found]] = {
+    "first": first,
+    "sample_one": sample_one,
+    "uniform": uniform,
+    "shuffle": shuffle,
+}
 
 
 class Pairs(NamedTuple):
@@ -34,10 +63,6 @@ class Pairs(NamedTuple):
     examples: Numbers
     references: Numbers
     epoch: int = 0
-
-    def part(self, start: int, end: int) -> Pairs:
-        """Those from place `start` to `end`, that not included."""
-        return Pairs(self.numbers[start:end], self.examples[start:end], self.references[start:end], self.epoch)
 
 
 class Schedule:
@@ -56,59 +81,34 @@ class Schedule:
         # What is remembered stays behind when a copy goes to another process.
         return Schedule, (self.sizes, self.settings)
 
-    # -- the four of the paper ----------------------------------------------------------------------------------
+    # -- what the four are made of ------------------------------------------------------------------------------
 
-    def pairs(self, epoch: int, numbers: Numbers) -> Pairs:
-        """The pairs with these numbers, each from 0 to len - 1, in any order."""
-        check_epoch(epoch)
-        if numbers.size and not 0 <= numbers.min() <= numbers.max() < len(self):
-            raise IndexError(f"there is no pair {numbers.min()} or {numbers.max()}; an epoch has {len(self):,}")
-        examples, references = getattr(self, f"_{self.settings.schedule}")(numbers, epoch)
-        return Pairs(numbers, examples, references, epoch)
+    def key(self, what: str, epoch: int) -> int:
+        return key_of(what, self.settings.seed, epoch)
 
-    def _first(self, n: Numbers, epoch: int) -> tuple[Numbers, Numbers]:
-        """Each example with its first reference."""
-        return self._example_at(n, epoch), np.zeros_like(n)
-
-    def _sample_one(self, n: Numbers, epoch: int) -> tuple[Numbers, Numbers]:
-        """Each example with one of its references, drawn anew for each epoch."""
-        examples = self._example_at(n, epoch)
-        return examples, self._drawn(examples, np.zeros_like(n), epoch)
-
-    def _uniform(self, n: Numbers, epoch: int) -> tuple[Numbers, Numbers]:
-        """Each example with each of its references, example after example."""
-        if self.settings.order == "given":
-            return self._pair(n)
-        return self._pair_of_shuffled(n, epoch)
-
-    def _shuffle(self, n: Numbers, epoch: int) -> tuple[Numbers, Numbers]:
-        """Uniform's pairs, in an order drawn anew for each epoch."""
-        examples, references = self._pair(permute(n, self.sizes.pairs, self._key("pairs", epoch)))
-        if self.settings.draws:
-            return examples, self._drawn(examples, references, epoch)
-        return examples, references
-
-    # -- what they are made of ----------------------------------------------------------------------------------
-
-    def _example_at(self, places: Numbers, epoch: int) -> Numbers:
+    def example_at(self, places: Numbers, epoch: int) -> Numbers:
         """The examples at these places of their order."""
         if self.settings.order == "given":
             return places
-        return permute(places, self.sizes.examples, self._key("examples", epoch))
+        return permute(places, self.sizes.examples, self.key("examples", epoch))
 
-    def _pair(self, numbers: Numbers) -> tuple[Numbers, Numbers]:
+    def drawn(self, examples: Numbers, slots: Numbers, epoch: int) -> Found:
+        """Each example with one of its references, drawn for a slot of it."""
+        hashed = hashes(self.key("references", epoch), examples, slots)
+        return examples, self.sizes.draw(examples, hashed, self.settings.gold_share)
+
+    def pair_at(self, numbers: Numbers) -> Found:
         """The pairs with these numbers where all stand in a row, example after example, as in the file."""
         examples = self.sizes.example_of(numbers)
         return examples, numbers - self.sizes.start_of(examples)
 
-    def _pair_of_shuffled(self, numbers: Numbers, epoch: int) -> tuple[Numbers, Numbers]:
+    def pair_of_shuffled_at(self, numbers: Numbers, epoch: int) -> Found:
         """The same where the examples come in another order: counted on from the landmark before each."""
-        landmarks = self._landmarks(epoch)
-        near = np.searchsorted(landmarks, numbers, side="right") - 1
+        near = np.searchsorted(self._landmarks(epoch), numbers, side="right") - 1
         examples, references = np.empty_like(numbers), np.empty_like(numbers)
-        for landmark in np.unique(near):
+        for landmark in np.unique(near).tolist():
             here = np.flatnonzero(near == landmark)
-            around, starts = self._around(int(landmark), epoch)
+            around, starts = self._around(landmark, epoch)
             place = np.searchsorted(starts, numbers[here], side="right") - 1
             examples[here] = around[place]
             references[here] = numbers[here] - starts[place]
@@ -116,28 +116,29 @@ class Schedule:
 
     def _around(self, landmark: int, epoch: int) -> tuple[Numbers, Numbers]:
         """The examples from one landmark to the next, and the number of each one's first pair."""
-        first = landmark * _PLACES
-        places = np.arange(first, min(first + _PLACES, self.sizes.examples), dtype=np.int64)
-        examples = self._example_at(places, epoch)
-        ends = self._landmarks(epoch)[landmark] + np.cumsum(self.sizes.total[examples], dtype=np.int64)
-        return examples, ends - self.sizes.total[examples].astype(np.int64)
+        examples = self._behind(landmark, epoch)
+        counts = self.sizes.total[examples].astype(np.int64)
+        return examples, self._landmarks(epoch)[landmark] + np.cumsum(counts) - counts
+
+    def _behind(self, landmark: int, epoch: int) -> Numbers:
+        start = landmark * _PLACES
+        places = np.arange(start, min(start + _PLACES, self.sizes.examples), dtype=np.int64)
+        return self.example_at(places, epoch)
 
     def _marked(self, epoch: int) -> Numbers:
-        """For every so many places of the order of examples, the number of the first pair there."""
-        sums = [0]
-        for first in range(0, self.sizes.examples, _PLACES):
-            places = np.arange(first, min(first + _PLACES, self.sizes.examples), dtype=np.int64)
-            sums.append(int(self.sizes.total[self._example_at(places, epoch)].sum(dtype=np.int64)))
-        return np.cumsum(sums[:-1], dtype=np.int64)
+        """The number of the first pair at every _PLACES-th place of the order of examples."""
+        landmarks = range(-(-self.sizes.examples // _PLACES))
+        sums = [self.sizes.total[self._behind(landmark, epoch)].sum(dtype=np.int64) for landmark in landmarks]
+        return np.cumsum([0, *sums[:-1]], dtype=np.int64)
 
-    def _drawn(self, examples: Numbers, slots: Numbers, epoch: int) -> Numbers:
-        hashed = hashes(self._key("references", epoch), examples, slots)
-        return draw(examples, hashed, self.sizes, self.settings.gold_share)
+    # -- some pairs, one pair, or one after the other -----------------------------------------------------------
 
-    def _key(self, what: str, epoch: int) -> int:
-        return key_of(what, self.settings.seed, epoch)
-
-    # -- one pair, or one after the other -----------------------------------------------------------------------
+    def pairs(self, epoch: int, numbers: Numbers) -> Pairs:
+        """The pairs with these numbers, each from 0 to len - 1, in any order."""
+        check_epoch(epoch)
+        if numbers.size and not 0 <= numbers.min() <= numbers.max() < len(self):
+            raise IndexError(f"there is no pair {numbers.min()} or {numbers.max()}; an epoch has {len(self):,}")
+        return Pairs(numbers, *_SCHEDULES[self.settings.schedule](numbers, self, epoch), epoch)
 
     def pair(self, number: int, epoch: int) -> tuple[int, int]:
         """One pair of an epoch: its example, and which of the example's references it takes."""
@@ -168,32 +169,31 @@ class Schedule:
         if self.settings.schedule == "uniform" and ranks > 1:
             yield from self._blocks_of_examples(epoch, start, rank, ranks, size)
             return
-        for first in range(rank + start * ranks, len(self), size * ranks):
-            yield self.pairs(epoch, np.arange(first, min(first + size * ranks, len(self)), ranks, dtype=np.int64))
+        for begin in range(rank + start * ranks, len(self), size * ranks):
+            yield self.pairs(epoch, np.arange(begin, min(begin + size * ranks, len(self)), ranks, dtype=np.int64))
 
     def _blocks_of_examples(self, epoch: int, start: int, rank: int, ranks: int, size: int) -> Iterator[Pairs]:
-        """Every so many-th example with all its references."""
-        skip = start
-        landmarks = -(-self.sizes.examples // _PLACES)
-        for landmark in range(landmarks):
+        """Every `ranks`-th example with all its references."""
+        for landmark in range(len(self._landmarks(epoch))):
             around, starts = self._around(landmark, epoch)
             mine = (np.arange(len(around)) + landmark * _PLACES) % ranks == rank
             examples, counts = around[mine], self.sizes.total[around[mine]].astype(np.int64)
             slots = np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts)
-            found = Pairs(np.repeat(starts[mine], counts) + slots, np.repeat(examples, counts), slots, epoch)
-            if skip < len(slots):
-                for first in range(skip, len(slots), size):
-                    yield found.part(first, first + size)
-            skip = max(0, skip - len(slots))
+            numbers, examples = np.repeat(starts[mine], counts) + slots, np.repeat(examples, counts)
+            for begin in range(start, len(slots), size):
+                part = slice(begin, begin + size)
+                yield Pairs(numbers[part], examples[part], slots[part], epoch)
+            start = max(0, start - len(slots))
 
-    def share(self, rank: int, ranks: int) -> int:
-        """The number of pairs of one rank in epoch 0; under uniform in a shuffled order, it changes with the epoch."""
+    def share(self, epoch: int, rank: int, ranks: int) -> int:
+        """The number of pairs that one rank has in an epoch."""
         check_share(rank, ranks)
         if self.settings.schedule == "uniform" and ranks > 1:
-            return sum(len(block.numbers) for block in self.blocks(0, rank=rank, ranks=ranks))
+            return sum(len(block.numbers) for block in self.blocks(epoch, rank=rank, ranks=ranks))
         return len(range(rank, len(self), ranks))
 
 
 def check_share(rank: int, ranks: int) -> None:
+    """Refuse a rank that is not one of `ranks`."""
     if not 1 <= ranks < 2**31 or not 0 <= rank < ranks:
-        raise SettingsError(f"rank {rank} of {ranks} is no share; give ranks from 1 on, and a rank from 0 to ranks - 1")
+        raise SettingsError(f"there is no rank {rank} of {ranks}; give 1 or more ranks, and a rank from 0 to ranks - 1")

@@ -1,8 +1,8 @@
 """What a data set is to a schedule: how many references each example has, and what they weigh.
 
-In:   counts an example.
-Out:  where each pair stands, if all pairs stood in a row; how they are found again.
-Not:  the order in which they come (schedules.py), their texts (data/).
+In:   counts per example; weights; a hash for each draw.
+Out:  where each pair stands if all pairs stood in a row; a reference drawn by weight and by the share of gold.
+Not:  the order in which pairs come (schedules.py), their texts (data/).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from polyref.errors import SettingsError
-from polyref.schedule.mixing import Numbers
+from polyref.schedule.mixing import Hashes, Numbers, below, fractions, mix
 
 Counts = npt.NDArray[np.unsignedinteger]
 Weights = npt.NDArray[np.float64]
@@ -31,7 +31,7 @@ class Sizes:
         self.total = self.gold if total is None else _smallest(np.asarray(total))
         self.weights = weights
         if self.gold.ndim != 1 or self.gold.shape != self.total.shape:
-            raise SettingsError("the counts are not one number an example; give two lists of the same length")
+            raise SettingsError("the counts are not one number per example; give two lists of the same length")
         if not self.gold.size:
             raise SettingsError("there are no examples; give at least one")
         if int(self.gold.min()) < 1:
@@ -94,11 +94,30 @@ class Sizes:
         """The number of the first pair of each of these examples."""
         return examples * self._same if self._same is not None else self.starts[examples].astype(np.int64)
 
+    def draw(self, examples: Numbers, hashed: Hashes, gold_share: float | None) -> Numbers:
+        """For each example one of its references: equally likely, or by weight where the references have any."""
+        low = np.zeros(len(examples), np.int64)
+        high = self.total[examples].astype(np.int64)
+        if gold_share is not None:
+            gold = self.gold[examples].astype(np.int64)
+            is_gold = (fractions(mix(hashed)) < gold_share) | (gold == high)
+            low, high = np.where(is_gold, low, gold), np.where(is_gold, gold, high)
+        if self.weights is None:
+            return low + below(hashed, high - low)
+        starts = self.start_of(examples)
+        # Beside a heavy pseudo-reference, gold ones may weigh next to nothing; among themselves they do not.
+        heaps = self.heaps if gold_share is None else self.heaps_apart
+        bottom, top = heaps[starts + low], heaps[starts + high]
+        found = np.searchsorted(heaps, bottom + fractions(hashed) * (top - bottom), side="right") - 1
+        # Sums of weights are rounded: what falls over an edge by that stays inside.
+        drawn: Numbers = np.clip(found - starts, low, high - 1)
+        return drawn
+
 
 def _smallest(counts: npt.NDArray[np.generic]) -> Counts:
     """The same numbers in as few bytes as hold them."""
     if counts.size and counts.dtype.kind not in "iu":
-        raise SettingsError("a count of references is no whole number; give 1 or more")
+        raise SettingsError("a count of references is not a whole number; give 1 or more")
     if counts.size and int(counts.min()) < 0:
         raise SettingsError("a count of references is below 0; give 1 or more")
     largest = int(counts.max()) if counts.size else 0

@@ -1,11 +1,11 @@
-"""An order of many things without a list of them."""
+"""Numbers that look random, and orders without a list."""
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from polyref.schedule import permutation
-from polyref.schedule.permutation import SORTED_UP_TO, encipher, permute
+from polyref.schedule import mixing
+from polyref.schedule.mixing import SORTED_UP_TO, below, encipher, fractions, hashes, key_of, mix, permute
 
 SIZES = [1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 63, 64, 65, 1000, 1023, 1024, 1025, 4097]
 
@@ -33,7 +33,7 @@ def test_both_sides_of_the_border_are_orders(size):
 @pytest.mark.parametrize("size", [10, 100])
 def test_any_places_can_be_asked_for_in_any_order(size, monkeypatch: pytest.MonkeyPatch):
     for limit in (SORTED_UP_TO, 0):
-        monkeypatch.setattr(permutation, "SORTED_UP_TO", limit)
+        monkeypatch.setattr(mixing, "SORTED_UP_TO", limit)
         whole = permute(numbers(size), size, key=3)
         places = np.array([size - 1, 0, 5, 5, 2])
         assert permute(places, size, key=3).tolist() == whole[places].tolist()
@@ -41,7 +41,7 @@ def test_any_places_can_be_asked_for_in_any_order(size, monkeypatch: pytest.Monk
 
 
 def test_the_cipher_begins_where_the_list_becomes_too_long(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(permutation, "SORTED_UP_TO", 8)
+    monkeypatch.setattr(mixing, "SORTED_UP_TO", 8)
     listed = permute(numbers(8), 8, key=1).tolist()
     assert listed != encipher(numbers(8), 8, key=1).tolist()
     assert permute(numbers(9), 9, key=1).tolist() == encipher(numbers(9), 9, key=1).tolist()
@@ -92,3 +92,30 @@ def test_what_is_remembered_cannot_be_changed():
     found = permute(numbers(10), 10, key=4)
     found[:] = 0
     assert sorted(permute(numbers(10), 10, key=4).tolist()) == list(range(10))
+
+
+def test_different_parts_make_different_keys():
+    keys = {key_of(*parts) for parts in [("a", 1, 2), ("a", 12), ("a", 1, -2), ("a", -1, 2), ("b", 1, 2), ("a1", 2)]}
+    assert len(keys) == 6
+    assert all(0 <= key < 2**64 for key in keys)
+
+
+def test_keys_and_hashes_are_the_same_on_every_machine():
+    assert key_of("pairs", 1, 0) == 0x3EBAA8601DB13078
+    assert hashes(7, np.arange(2), np.arange(2)).tolist() == [
+        13309476754707697221,
+        5280711224908191826,
+    ]
+
+
+def test_mixing_keeps_different_numbers_different():
+    assert len(np.unique(mix(np.arange(100_000, dtype=np.uint64)))) == 100_000
+
+
+def test_numbers_below_a_size_and_fractions_keep_their_bounds():
+    ends = np.array([0, 2**64 - 1], np.uint64)
+    assert below(ends, np.array([5, 5])).tolist() == [0, 4]
+    assert below(ends, np.array([2**32, 2**32])).tolist() == [0, 2**32 - 1]
+    assert below(ends, np.array([1, 1])).tolist() == [0, 0]
+    assert fractions(ends)[0] == 0
+    assert 0.999 < fractions(ends)[1] < 1
