@@ -1,5 +1,7 @@
 """Train text generators on all of an example's references, and on pseudo-references read off their lattice."""
 
+from typing import TYPE_CHECKING
+
 from polyref.align import AdaptivePenalty, AlignSettings
 from polyref.data import Fields, Losses, WriteReport, WriteSettings, read, render, sample, write
 from polyref.draw import draw_lattice, lattice_in_notebook, lattice_steps, save_lattice
@@ -12,9 +14,13 @@ from polyref.feed import Pair, Stream, stream
 from polyref.feed.huggingface import expander
 from polyref.lattice import Lattice, SearchSettings, Sentence
 from polyref.model.loading import load_model
+from polyref.schedule.batches import BatchSettings
 from polyref.score import evaluate, sentence_bleu
 from polyref.stats import statistics
 from polyref.text import TextSettings
+
+if TYPE_CHECKING:
+    from polyref.feed.pytorch import PairDataset, ScheduleBatchSampler
 
 # Drawing stands below the lattice in the rooms' order, so a lattice gets these methods here.
 Lattice.draw, Lattice.save, Lattice.steps = draw_lattice, save_lattice, lattice_steps
@@ -25,6 +31,7 @@ __version__ = "0.1.0"
 __all__ = [
     "AdaptivePenalty",
     "AlignSettings",
+    "BatchSettings",
     "Encoder",
     "Encoding",
     "Example",
@@ -37,9 +44,11 @@ __all__ = [
     "MissingExtraError",
     "OutputError",
     "Pair",
+    "PairDataset",
     "PolyrefError",
     "PseudoReference",
     "Reference",
+    "ScheduleBatchSampler",
     "SearchSettings",
     "Sentence",
     "SettingsError",
@@ -62,3 +71,12 @@ __all__ = [
     "train",
     "write",
 ]
+
+
+def __getattr__(name: str) -> object:
+    """What needs torch, which is slow to load and an extra."""
+    if name in ("PairDataset", "ScheduleBatchSampler"):
+        from polyref.feed import pytorch
+
+        return getattr(pytorch, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -149,7 +149,7 @@ def test_what_is_wrong_with_a_data_set_is_said_of_the_data_set(columns, says):
 
 
 def test_several_splits_are_refused():
-    with pytest.raises(InputError, match=r"a DatasetDict is no datasets\.Dataset; give one split"):
+    with pytest.raises(InputError, match=r"this is a DatasetDict, not a datasets\.Dataset; give one split"):
         from_dataset(datasets.DatasetDict())
 
 
@@ -167,10 +167,10 @@ def test_without_datasets_it_is_said_what_to_install(use, monkeypatch: pytest.Mo
 
 @pytest.mark.parametrize("package", ["transformers", "accelerate"])
 def test_without_transformers_it_is_said_what_to_install(package, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.delitem(sys.modules, "polyref.feed.huggingface.trainer", raising=False)
+    monkeypatch.delitem(sys.modules, "polyref.feed.trainer", raising=False)
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(MissingExtraError, match=rf'needs {package}; install it with: pip install "polyref\[hugg'):
-        import_module("polyref.feed.huggingface.trainer")
+        import_module("polyref.feed.trainer")
 
 
 # -- prompts and completions ----------------------------------------------------------------------------------------

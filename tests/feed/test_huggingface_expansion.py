@@ -16,7 +16,8 @@ from datasets.fingerprint import Hasher
 
 import polyref
 from polyref import AlignSettings, Example, ExpandSettings, Fields, InputError, Reference, expand, render, sample
-from polyref.feed.huggingface import expansion, from_dataset, to_dataset
+from polyref.feed import huggingface
+from polyref.feed.huggingface import from_dataset, to_dataset
 
 # Some have nothing to give: a batch of those alone has no values from which its types could be told.
 BARE = [Example(f"bare{n}", "s", (Reference("one of a kind"),)) for n in range(3)]
@@ -110,7 +111,7 @@ def test_what_was_used_does_not_change_the_fingerprint():
 def test_the_second_time_nothing_is_expanded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     to_dataset(EXAMPLES[:6]).save_to_disk(tmp_path / "given")
     first = datasets.load_from_disk(tmp_path / "given").map(polyref.expander(5), batched=True)
-    monkeypatch.setattr(expansion, "expand", lambda *given, **named: pytest.fail("expanded again"))
+    monkeypatch.setattr(huggingface, "expand", lambda *given, **named: pytest.fail("expanded again"))
     again = datasets.load_from_disk(tmp_path / "given").map(polyref.expander(5), batched=True)
     assert again.to_list() == first.to_list()
 

@@ -18,9 +18,8 @@ from transformers import DataCollatorForSeq2Seq, Seq2SeqTrainer, TrainerCallback
 
 from polyref import Example, Reference, SettingsError
 from polyref.feed import Stream, stream
-from polyref.feed.huggingface.batches import EpochBatches
-from polyref.feed.huggingface.trainer import NOTES, Scheduled
-from polyref.feed.torch_data import PairDataset
+from polyref.feed.pytorch import PairDataset
+from polyref.feed.trainer import NOTES, EpochBatches, Scheduled
 from polyref.schedule.batches import BatchSettings, batches
 
 COUNTS = [3, 1, 4, 2, 3, 1, 4]

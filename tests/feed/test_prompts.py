@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from polyref.errors import InputError
-from polyref.feed.prompts import prompt_completion
+from polyref.feed.lines import prompt_completion
 from polyref.feed.stream import Pair
 
 QUESTION = {"role": "user", "content": "Say it in English: Guten Morgen"}
@@ -47,9 +47,9 @@ def test_a_message_may_have_parts_and_other_keys():
 @pytest.mark.parametrize(
     ("source", "says"),
     [
-        (None, 'the source of "7" is no prompt; give a text'),
-        ({"name": "Aromi"}, 'the source of "7" is no prompt; give a text'),
-        ([], 'the source of "7" is no prompt; give a text'),
+        (None, 'the source of "7" is not a prompt; give a text'),
+        ({"name": "Aromi"}, 'the source of "7" is not a prompt; give a text'),
+        ([], 'the source of "7" is not a prompt; give a text'),
         (["Guten Morgen"], 'message 1 in the source of "7" has no role or no content'),
         ([QUESTION, {"role": "user"}], 'message 2 in the source of "7" has no role or no content'),
         ([{"role": 3, "content": "x"}], 'message 1 in the source of "7" has no role or no content'),

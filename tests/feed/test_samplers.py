@@ -13,8 +13,7 @@ from torch.utils.data import DataLoader
 
 from polyref import Example, Reference, SettingsError
 from polyref.feed import Stream, stream
-from polyref.feed.samplers import ScheduleBatchSampler, ScheduleSampler
-from polyref.feed.torch_data import PairDataset
+from polyref.feed.pytorch import PairDataset, ScheduleBatchSampler, ScheduleSampler
 from polyref.schedule import SCHEDULES
 from polyref.schedule.batches import BatchSettings, batches
 
@@ -311,7 +310,7 @@ def test_the_state_of_any_rank_will_do():
 
 @pytest.mark.parametrize("state", [None, {}, {"epoch": 1, "done": 2}])
 def test_what_is_no_state_is_refused(state: Any):
-    refused(state, ScheduleSampler(made("shuffle")), "this is no state of ScheduleSampler")
+    refused(state, ScheduleSampler(made("shuffle")), "this is not a state of ScheduleSampler")
 
 
 @pytest.mark.parametrize(("epoch", "done"), [(0, 3), (7, 3), (7, 44)])

@@ -15,8 +15,7 @@ from torch.utils.data import DataLoader, RandomSampler, Subset
 
 from polyref import Example, ExpandSettings, PseudoReference, Reference, SettingsError, expand, sample
 from polyref.feed import Pair, Stream, stream
-from polyref.feed.samplers import ScheduleBatchSampler, ScheduleSampler
-from polyref.feed.torch_data import PairDataset
+from polyref.feed.pytorch import PairDataset, ScheduleBatchSampler, ScheduleSampler
 from polyref.fresh import FreshSettings
 from polyref.schedule import SCHEDULES
 from polyref.schedule.batches import BatchSettings
@@ -255,7 +254,7 @@ import sys
 sys.modules["torch"] = None
 from polyref import MissingExtraError
 try:
-    import polyref.feed.samplers
+    import polyref.feed.pytorch
 except MissingExtraError as error:
     print(error)
 """

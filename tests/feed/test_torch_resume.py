@@ -14,8 +14,7 @@ from torchdata.stateful_dataloader import StatefulDataLoader
 
 from polyref import Example, Reference, SettingsError
 from polyref.feed import Pair, stream
-from polyref.feed.samplers import ScheduleBatchSampler, ScheduleSampler
-from polyref.feed.torch_data import PairDataset
+from polyref.feed.pytorch import PairDataset, ScheduleBatchSampler, ScheduleSampler
 from polyref.schedule import SCHEDULES
 from polyref.schedule.batches import BatchSettings
 

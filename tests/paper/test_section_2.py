@@ -12,8 +12,7 @@ from torch.utils.data import DataLoader
 
 from polyref import Example, Reference
 from polyref.feed import Pair, stream
-from polyref.feed.samplers import ScheduleBatchSampler
-from polyref.feed.torch_data import PairDataset
+from polyref.feed.pytorch import PairDataset, ScheduleBatchSampler
 from polyref.schedule.batches import BatchSettings
 
 COUNTS = [4, 1, 3, 5, 2, 4, 2]

@@ -88,7 +88,7 @@ class PairBatches:
         def lengths(pairs: Pairs) -> Numbers:
             # A batch may begin in one block of pairs and end in the next, so that two are kept.
             nonlocal before
-            fresh = self._encoded(pairs, epoch)
+            fresh = self._encoded(pairs)
             self._rows_of, before = {**before, **fresh}, fresh
             return np.array([max(len(row.source), len(row.target)) + 1 for row in fresh.values()], np.int64)
 
@@ -98,9 +98,9 @@ class PairBatches:
             self._stream.schedule, epoch, self._settings, lengths=lengths if measured else None, **share
         ):
             if not measured:
-                self._rows_of = self._encoded(self._stream.schedule.pairs(epoch, np.array(numbers, np.int64)), epoch)
+                self._rows_of = self._encoded(self._stream.schedule.pairs(epoch, np.array(numbers, np.int64)))
             yield numbers
 
-    def _encoded(self, pairs: Pairs, epoch: int) -> dict[int, Row]:
-        rows = self._collation.rows(self._stream.sources(pairs), self._stream.references(pairs, epoch))
+    def _encoded(self, pairs: Pairs) -> dict[int, Row]:
+        rows = self._collation.rows(self._stream.sources(pairs), self._stream.references(pairs))
         return dict(zip(pairs.numbers.tolist(), rows, strict=True))

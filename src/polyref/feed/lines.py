@@ -1,7 +1,8 @@
 """The pairs of an epoch as lines of text, for trainers that read files or pipes.
 
 In:   a stream, an epoch, a format.
-Out:  bytes, many lines at a time; examples with the references of an epoch, for formats that know examples.
+Out:  bytes, many lines at a time; prompts and completions; examples with the references of an epoch, for formats that
+      know examples.
 Not:  where they go (cli/stream.py).
 """
 
@@ -10,34 +11,32 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import replace
-from itertools import chain, repeat
+from dataclasses import dataclass, replace
+from itertools import chain, groupby, repeat
 from typing import Any, Literal
 
-from polyref.errors import SettingsError
+from polyref.errors import InputError, SettingsError
 from polyref.example import Example, Reference
-from polyref.feed.prompts import prompt_completion
 from polyref.feed.stream import Pair, Stream
 from polyref.schedule import Pairs
 
 LineFormat = Literal["tsv", "jsonl", "parallel", "prompt-completion"]
-Writer = Callable[[Stream, Pairs, int], list[bytes]]
 
 _AT_ONCE = 1 << 14  # pairs
 _AT_ONCE_OF_LARGE = 1 << 18  # they are read from one end of a large file to the other
 _BREAKS = {"tsv": re.compile(rb"[\t\r\n]+"), "parallel": re.compile(rb"[\r\n]+")}
 
 
+@dataclass(frozen=True, slots=True)
 class Share:
     """Which pairs of an epoch: those of one rank of several, from the one numbered `start` on."""
 
-    def __init__(self, start: int = 0, rank: int = 0, ranks: int = 1):
-        self.start = start
-        self.rank = rank
-        self.ranks = ranks
+    start: int = 0
+    rank: int = 0
+    ranks: int = 1
 
     def blocks(self, stream: Stream, epoch: int) -> Iterator[Pairs]:
-        """A few pairs first, so that whoever reads them has not to wait; then more at a time."""
+        """A few pairs first, so that whoever reads them does not wait; then more at a time."""
         size, start = _AT_ONCE, self.start
         most = _AT_ONCE_OF_LARGE if stream.corpus.is_large else _AT_ONCE
         while size < most:
@@ -55,9 +54,8 @@ def lines(stream: Stream, epoch: int, format: LineFormat, share: Share | None = 
     Parallel text has two, sources and references; the others have one. Where the format cannot hold a tab or a line
     break inside a text, it becomes a space; see `first_broken`.
     """
-    write = _WRITERS[format]
     for block in (share or Share()).blocks(stream, epoch):
-        yield write(stream, block, epoch)
+        yield _WRITERS[format](stream, block)
 
 
 def first_broken(stream: Stream, format: LineFormat) -> int:
@@ -68,29 +66,22 @@ def first_broken(stream: Stream, format: LineFormat) -> int:
     return corpus.broken if format == "parallel" else 0
 
 
-def _tsv(stream: Stream, block: Pairs, epoch: int) -> list[bytes]:
-    sources, references = _columns(stream, block, epoch, "tsv")
+def _tsv(stream: Stream, block: Pairs) -> list[bytes]:
+    sources, references = _columns(stream, block, "tsv")
     pieces = zip(sources, repeat(b"\t"), references, repeat(b"\n"), strict=False)
     return [b"".join(chain.from_iterable(pieces))]
 
 
-def _parallel(stream: Stream, block: Pairs, epoch: int) -> list[bytes]:
-    return [b"\n".join([*column, b""]) for column in _columns(stream, block, epoch, "parallel")]
+def _parallel(stream: Stream, block: Pairs) -> list[bytes]:
+    return [b"\n".join([*column, b""]) for column in _columns(stream, block, "parallel")]
 
 
-def _columns(stream: Stream, block: Pairs, epoch: int, format: LineFormat) -> tuple[list[bytes], list[bytes]]:
-    sources, references = stream.sources(block), stream.references(block, epoch)
+def _columns(stream: Stream, block: Pairs, format: LineFormat) -> tuple[list[bytes], list[bytes]]:
+    sources, references = stream.sources(block), stream.references(block)
     if first_broken(stream, format):
         spaced = _BREAKS[format].sub
         return [spaced(b" ", text) for text in sources], [spaced(b" ", text) for text in references]
     return sources, references
-
-
-def _by_pair(record: Callable[[Pair], dict[str, Any]]) -> Writer:
-    def write(stream: Stream, block: Pairs, epoch: int) -> list[bytes]:
-        return ["".join([_dump(record(pair)) + "\n" for pair in stream.some(block, epoch)]).encode()]
-
-    return write
 
 
 def _record(pair: Pair) -> dict[str, Any]:
@@ -98,45 +89,73 @@ def _record(pair: Pair) -> dict[str, Any]:
     return record if pair.bleu is None else {**record, "bleu": pair.bleu}
 
 
-_dump = json.JSONEncoder(ensure_ascii=False).encode
-_WRITERS: dict[LineFormat, Writer] = {
+def _json(stream: Stream, block: Pairs, record: Callable[[Pair], dict[str, Any]]) -> list[bytes]:
+    dump = json.JSONEncoder(ensure_ascii=False).encode
+    return ["".join([dump(record(pair)) + "\n" for pair in stream.some(block)]).encode()]
+
+
+_WRITERS: dict[LineFormat, Callable[[Stream, Pairs], list[bytes]]] = {
     "tsv": _tsv,
-    "jsonl": _by_pair(_record),
+    "jsonl": lambda stream, block: _json(stream, block, _record),
     "parallel": _parallel,
-    "prompt-completion": _by_pair(prompt_completion),
+    "prompt-completion": lambda stream, block: _json(stream, block, prompt_completion),
 }
+
+
+# -- prompts and completions ----------------------------------------------------------------------------------------
+
+
+def prompt_completion(pair: Pair, *, separator: str = " ") -> dict[str, Any]:
+    """The pair as fine-tuning libraries of the TRL kind want it: two texts, or two lists of messages.
+
+    Trainers put the two texts together as they are. So the completion begins with the separator, unless white space is
+    there already. Messages need none: the reference becomes the assistant's answer.
+    """
+    source, reference = pair.source, pair.reference
+    if isinstance(source, str):
+        is_apart = not source or source[-1].isspace() or reference[:1].isspace()
+        return {"prompt": source, "completion": reference if is_apart else separator + reference}
+    _check_messages(source, pair.id)
+    return {"prompt": source, "completion": [{"role": "assistant", "content": reference}]}
+
+
+def _check_messages(source: Any, id: str) -> None:
+    cure = 'give a text, or a list of {"role": ..., "content": ...}'
+    if not isinstance(source, list) or not source:
+        raise InputError(f'the source of "{id}" is not a prompt', cure)
+    for number, message in enumerate(source, 1):
+        if not isinstance(message, dict) or not isinstance(message.get("role"), str) or "content" not in message:
+            raise InputError(f'message {number} in the source of "{id}" has no role or no content', cure)
+    if source[-1]["role"] == "assistant":
+        # The reference is the answer: no chat template expects a second one after it.
+        raise InputError(f'the messages of "{id}" end with an answer of the assistant', "take it out of the source")
+
+
+# -- examples -------------------------------------------------------------------------------------------------------
 
 
 def examples_of_epoch(stream: Stream, epoch: int) -> Iterator[Example]:
     """The examples in the order of the file, each with the references that the epoch gives it."""
     settings, corpus = stream.schedule.settings, stream.corpus
     if settings.order == "shuffled":
-        raise SettingsError("a file of examples has its own order; leave --order shuffled out")
+        raise SettingsError("a file of examples has its own order; leave the shuffled order out")
     if settings.schedule == "shuffle" and settings.draws:
-        raise SettingsError("a file of examples holds each reference once; leave --draw and --gold-share out")
+        raise SettingsError("a file of examples holds each reference once; leave draw and gold_share out")
     if settings.schedule == "shuffle":
         # Its pairs are those of uniform, and each example holds its own.
         same = replace(stream.settings, schedule=replace(settings, schedule="uniform"))
         stream = Stream(corpus, same, stream.tools)
-    waiting: tuple[int, list[Reference]] | None = None
+    for number, own in groupby(_references(stream, epoch), lambda found: found[0]):
+        yield Example(corpus.id(number), corpus.source(number), tuple(reference for _, reference in own))
+
+
+def _references(stream: Stream, epoch: int) -> Iterator[tuple[int, Reference]]:
+    """The references of an epoch, one after the other, with the numbers of their examples."""
+    corpus = stream.corpus
+    weights: Any = corpus.weights
+    starts, gold = corpus.starts, corpus.numbers["gold"]
     for block in stream.schedule.blocks(epoch, size=_AT_ONCE):
-        texts = stream.references(block, epoch)
+        texts = stream.references(block)
         for example, slot, text in zip(block.examples.tolist(), block.references.tolist(), texts, strict=True):
-            if waiting is None or waiting[0] != example:
-                if waiting is not None:
-                    yield _example(stream, *waiting)
-                waiting = example, []
-            waiting[1].append(Reference(text.decode(), _weight(stream, example, slot)))
-    if waiting is not None:
-        yield _example(stream, *waiting)
-
-
-def _example(stream: Stream, number: int, references: list[Reference]) -> Example:
-    return Example(stream.corpus.id(number), stream.corpus.source(number), tuple(references))
-
-
-def _weight(stream: Stream, example: int, slot: int) -> float:
-    weights = stream.corpus.weights
-    if weights is None or slot >= stream.corpus.numbers["gold"][example]:
-        return 1.0
-    return float(weights[int(stream.corpus.starts[example]) + slot])
+            has_weight = weights is not None and slot < gold[example]
+            yield example, Reference(text.decode(), float(weights[starts[example] + slot]) if has_weight else 1.0)

@@ -2,7 +2,7 @@
 
 In:   a file, or examples; a schedule and which references take part.
 Out:  pairs of a source and one reference: any one of them, or one after the other from anywhere on.
-Not:  the schedules (schedule/), trainers (torch_data.py, huggingface.py), output formats (lines.py).
+Not:  the schedules (schedule/), trainers (pytorch.py, trainer.py), output formats (lines.py).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -23,15 +23,12 @@ from polyref.data.indexing import open_index
 from polyref.data.reading import Paths
 from polyref.errors import SettingsError
 from polyref.example import Example
+from polyref.expand import Tools
 from polyref.feed.drawn import DrawnTexts
-from polyref.schedule import Pairs, Schedule, ScheduleSettings, Sizes, check_epoch
+from polyref.fresh import FreshSettings
+from polyref.schedule import Pairs, Schedule, ScheduleSettings, Sizes
 from polyref.schedule.mixing import Numbers
 from polyref.schedule.settings import Order, schedule_named
-
-if TYPE_CHECKING:
-    from polyref.expand import Tools
-    from polyref.fresh import FreshSettings
-
 
 _MOST = 2**31
 
@@ -127,32 +124,28 @@ class Stream:
     def pair(self, number: int, epoch: int = 0) -> Pair:
         """Pair `number` of an epoch."""
         example, reference = self.schedule.pair(number, epoch)
-        one = Pairs(np.array([number]), np.array([example]), np.array([reference]), epoch)
-        return self.some(one, epoch)[0]
+        return self.some(Pairs(np.array([number]), np.array([example]), np.array([reference]), epoch))[0]
 
     def epoch(self, epoch: int, *, start: int = 0, rank: int = 0, ranks: int = 1) -> Iterator[Pair]:
         """The pairs of an epoch in order, or the share of one rank of several; from the one numbered `start` on."""
-        check_epoch(epoch)
         for block in self.schedule.blocks(epoch, start=start, rank=rank, ranks=ranks, size=1 << 12):
-            yield from self.some(block, epoch)
+            yield from self.some(block)
 
-    def some(self, pairs: Pairs, epoch: int) -> list[Pair]:
+    def some(self, pairs: Pairs) -> list[Pair]:
         """Some pairs of an epoch, as the schedule has looked them up."""
-        ids = self.corpus.texts["ids"].many(pairs.examples)
         are_texts = self.corpus.numbers["is_text"][pairs.examples].tolist()
         sources = zip(self.sources(pairs), are_texts, strict=True)
-        references = self.references(pairs, epoch)
-        bleus = self._bleus(pairs, epoch)
+        bleus = self._bleus(pairs)
         columns = (
-            [id.decode() for id in ids],
+            [id.decode() for id in self.corpus.texts["ids"].many(pairs.examples)],
             [source.decode() if is_text else json.loads(source) for source, is_text in sources],
-            [reference.decode() for reference in references],
+            [reference.decode() for reference in self.references(pairs)],
             [bleu is None for bleu in bleus],
             bleus,
         )
         return list(map(Pair, *columns))
 
-    def _bleus(self, pairs: Pairs, epoch: int) -> list[float | None]:
+    def _bleus(self, pairs: Pairs) -> list[float | None]:
         """The BLEU of pseudo-references; None for gold ones, and where those stand in for fresh paths."""
         found: list[float | None] = [None] * len(pairs.examples)
         numbers, starts = self.corpus.numbers, self.corpus.starts
@@ -162,27 +155,27 @@ class Stream:
             if self._drawn is None:
                 found[place] = round(float(numbers["bleus"][int(starts[example]) + reference]), 2)
             else:
-                found[place] = self._drawn.of(example, epoch)[reference - int(gold[place])][1]
+                found[place] = self._drawn.of(example, pairs.epoch)[reference - int(gold[place])][1]
         return found
 
     # -- many at once -------------------------------------------------------------------------------------------
 
     def sources(self, pairs: Pairs) -> list[bytes]:
-        """The sources of some pairs in UTF-8; those that are no texts as JSON."""
+        """The sources of some pairs in UTF-8; those that are not texts as JSON."""
         return self.corpus.texts["sources"].many(pairs.examples)
 
-    def references(self, pairs: Pairs, epoch: int) -> list[bytes]:
-        """The references of some pairs of an epoch in UTF-8."""
+    def references(self, pairs: Pairs) -> list[bytes]:
+        """The references of some pairs in UTF-8."""
         starts, texts = self.corpus.starts[pairs.examples], self.corpus.texts["references"]
         if self._drawn is None:
             return texts.many(starts + pairs.references)
         gold = self.corpus.numbers["gold"][pairs.examples].astype(np.int64)
         found = texts.many(starts + np.minimum(pairs.references, gold - 1))
         fresh = np.flatnonzero(pairs.references >= gold)
-        self._drawn.prepare(np.unique(pairs.examples[fresh]), epoch)
+        self._drawn.prepare(np.unique(pairs.examples[fresh]), pairs.epoch)
         for place in fresh.tolist():
             slot = int(pairs.references[place] - gold[place])
-            found[place] = self._drawn.of(int(pairs.examples[place]), epoch)[slot][0].encode()
+            found[place] = self._drawn.of(int(pairs.examples[place]), pairs.epoch)[slot][0].encode()
         return found
 
     def lengths(self, pairs: Pairs) -> Numbers:
@@ -192,7 +185,7 @@ class Stream:
         if self._drawn is None:
             words = numbers["reference_words"][starts[pairs.examples] + pairs.references]
         else:
-            words = np.array([len(text.decode().split()) for text in self.references(pairs, pairs.epoch)])
+            words = np.array([len(text.decode().split()) for text in self.references(pairs)])
         return np.maximum(sources, words.astype(np.int64))
 
 
@@ -220,8 +213,6 @@ def stream(
     other choices.
     """
     if isinstance(fresh, int):
-        from polyref.fresh import FreshSettings
-
         fresh = FreshSettings(fresh)
     settings = StreamSettings(
         ScheduleSettings(schedule_named(schedule), order, seed, draw, gold_share), limit, gold_only, fresh

@@ -3,24 +3,32 @@
 In:   a trainer whose `train_dataset` is a PairDataset.
 Out:  the same trainer, which sees in epoch e what the schedule says for epoch e: in its order and its batches, the rest
       of it after a checkpoint, and with several processes every pair in one of them.
-Not:  the batches (batches.py), the schedules (schedule/), metrics (metrics.py).
+Not:  the schedules (schedule/), data sets and scores (huggingface.py).
 
 A plain Trainer draws the order itself, and does not always tell the data set which epoch it is: not under several
 processes, and not where it goes on from a checkpoint in the middle of an epoch.
+
+A trainer counts an epoch's batches once, and takes that number for all epochs. Under uniform, where examples come in
+another order each time, the number changes; and processes that get unequal numbers wait for each other for ever. So
+some batches are cut in two: between two examples, if there are two in it. Batches of one pair are joined instead.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from functools import partial
+from collections.abc import Iterator
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from polyref.data.extras import load
 from polyref.errors import SettingsError
-from polyref.feed.huggingface.batches import EpochBatches
-from polyref.feed.torch_data import PairDataset
+from polyref.feed.pytorch import PairDataset
+from polyref.files import write_whole
+from polyref.schedule.batches import BatchSettings, batches
 
 transformers = load("transformers", purpose="training with transformers", extra="huggingface")
 load("accelerate", purpose="training with transformers", extra="huggingface")
@@ -107,7 +115,7 @@ class _Notes(_Callback):  # type: ignore[misc]
     def on_save(self, args: Any, state: Any, control: Any, **named: Any) -> None:
         folder = Path(args.output_dir) / f"checkpoint-{state.global_step}"
         if state.is_world_process_zero and folder.is_dir():
-            (folder / NOTES).write_text(json.dumps(self._trainer.schedule_notes, indent=1) + "\n", encoding="utf-8")
+            write_whole(folder / NOTES, json.dumps(self._trainer.schedule_notes, indent=1).encode() + b"\n")
 
 
 def _check_notes(checkpoint: Path, notes: dict[str, Any]) -> None:
@@ -150,3 +158,92 @@ def _epochs(args: Any, data: PairDataset, batch_size: int) -> int:
         return max(1, math.ceil(float(args.num_train_epochs)))
     updates = len(data) / (batch_size * int(args.world_size) * int(args.gradient_accumulation_steps))
     return math.ceil(int(args.max_steps) / math.ceil(updates))
+
+
+# -- batches --------------------------------------------------------------------------------------------------------
+
+
+class EpochBatches:
+    """The batches of the data set's current epoch: in every epoch as many, and as many for each process.
+
+    Every pair is in one of them, none in two. accelerate deals them out to the processes in turn.
+    """
+
+    def __init__(self, data: PairDataset, pairs: int, *, processes: int = 1, epochs: int = 1):
+        self._data = data
+        self._schedule = data.stream.schedule
+        # Of very little data, batches as large as asked for would leave some processes without any.
+        self._pairs = min(pairs, -(-len(data) // processes))
+        self._is_grouped = self._schedule.settings.schedule == "uniform"
+        self._varies = self._is_grouped and self._schedule.settings.order == "shuffled"
+        self._count, self._cuts = cache(self._counted), cache(self._cuts_counted)
+        counted = range(epochs if self._varies else 1)
+        self._length = -(-max(map(self._count, counted)) // processes) * processes
+        if self._pairs == 1:
+            self._length = len(data) // processes * processes
+        if len(data) < processes or not all(map(self._can_be_cut, counted)):
+            raise SettingsError(
+                f"{len(data):,} pairs in batches of at most {pairs} cannot be shared out evenly among "
+                f"{processes} processes; give larger batches, or fewer processes"
+            )
+
+    def __len__(self) -> int:
+        return self._length
+
+    def __iter__(self) -> Iterator[list[int]]:
+        return self._joined() if self._pairs == 1 else self._cut_up(self._data.epoch)
+
+    def _joined(self) -> Iterator[list[int]]:
+        """A single pair cannot be cut: a few batches hold two. The first, so that too little memory is noticed soon."""
+        joined = len(self._data) - self._length
+        yield from ([2 * number, 2 * number + 1] for number in range(joined))
+        yield from ([number] for number in range(2 * joined, len(self._data)))
+
+    def _cut_up(self, epoch: int) -> Iterator[list[int]]:
+        key = epoch if self._varies else 0
+        missing = self._missing(key)
+        if missing < 0:
+            raise SettingsError(
+                f"epoch {epoch} has {self._count(key):,} batches, and the trainer counts on {self._length:,}; "
+                "say at the beginning how many epochs there are"
+            )
+        between = min(missing, self._cuts(key)[0]) if missing else 0
+        inside = missing - between
+        for batch in self._batches(epoch):
+            cut = self._cut(batch, epoch) if between or inside else 0
+            if cut and between:
+                between -= 1
+            elif not cut and inside and len(batch) > 1:
+                inside, cut = inside - 1, len(batch) // 2
+            else:
+                cut = 0
+            yield from filter(None, (batch[:cut], batch[cut:]))
+
+    def _batches(self, epoch: int) -> Iterator[list[int]]:
+        return batches(self._schedule, epoch, BatchSettings(self._pairs))
+
+    def _missing(self, epoch: int) -> int:
+        """How many batches must be cut in two."""
+        return self._length - self._count(epoch)
+
+    def _can_be_cut(self, epoch: int) -> bool:
+        return self._missing(epoch) <= 0 or self._missing(epoch) <= sum(self._cuts(epoch))
+
+    def _counted(self, epoch: int) -> int:
+        """How many batches an epoch has before any is cut."""
+        if self._is_grouped and self._pairs > 1:
+            return sum(1 for _ in self._batches(epoch))
+        return -(-len(self._schedule) // self._pairs)
+
+    def _cuts_counted(self, epoch: int) -> tuple[int, int]:
+        """How many batches can be cut between examples, and how many more inside their only example."""
+        several = [bool(self._cut(batch, epoch)) for batch in self._batches(epoch) if len(batch) > 1]
+        return sum(several), len(several) - sum(several)
+
+    def _cut(self, batch: list[int], epoch: int) -> int:
+        """Where to cut a batch so that an example stays whole, as near to the middle as can be; 0 for nowhere."""
+        if not self._is_grouped:
+            return len(batch) // 2
+        examples = self._schedule.pairs(epoch, np.array(batch, np.int64)).examples
+        places = np.flatnonzero(np.diff(examples)) + 1
+        return int(places[np.argmin(np.abs(places - len(batch) / 2))]) if len(places) else 0

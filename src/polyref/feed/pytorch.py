@@ -1,28 +1,121 @@
-"""Samplers for PyTorch: which pairs come when, for which rank, and from where on.
+"""Pairs for PyTorch: a Dataset over a stream, and samplers that keep to its schedule.
 
-In:   a PairDataset (or a stream), and what a batch may hold.
-Out:  the numbers of pairs in the order of the schedule, one by one or in batches; a state to go on from.
-Not:  the order itself (schedule/), the pairs (torch_data.py).
+In:   a stream, and what a batch may hold.
+Out:  pair n of the current epoch, in worker processes too; the numbers of pairs in the order of the schedule, one by
+      one or in batches, for one rank of several; a state to go on from.
+Not:  the order itself (schedule/), tensors (the user's).
 """
 
 from __future__ import annotations
 
 import os
-from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from itertools import islice
+from operator import index
 from typing import Any, Generic, TypeVar
 
-from polyref.errors import SettingsError
-from polyref.feed.stream import Stream
-from polyref.feed.torch_data import PairDataset, SharedEpoch
+import numpy as np
+
+from polyref.errors import MissingExtraError, SettingsError
+from polyref.feed.stream import Pair, Stream
+from polyref.schedule import Pairs, check_epoch
 from polyref.schedule.batches import BatchSettings, Lengths, batches, check_batches
 from polyref.schedule.schedules import check_share
+
+try:
+    import torch
+    from torch import distributed
+    from torch.utils.data import Dataset
+except ImportError:
+    raise MissingExtraError('feeding PyTorch needs torch; install it with: pip install "polyref[torch]"') from None
 
 Item = TypeVar("Item")
 
 
-class _Sampler(ABC, Generic[Item]):
+class SharedEpoch:
+    """The number of the current epoch, in memory that worker processes share.
+
+    Workers hold a copy of the dataset, and persistent ones keep it from epoch to epoch: a plain number would stay what
+    it was when they started. `is_set` says that someone has set the epoch and that nothing has been read of it yet.
+    """
+
+    def __init__(self) -> None:
+        self._number = torch.zeros((), dtype=torch.int64).share_memory_()  # type: ignore[no-untyped-call]
+        self.is_set = False
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        if not self._number.is_shared():  # a copy that was not made for a worker
+            self._number.share_memory_()
+
+    @property
+    def number(self) -> int:
+        return int(self._number.item())
+
+    def move_to(self, epoch: int, *, is_set: bool = False) -> None:
+        check_epoch(epoch)
+        self._number.fill_(epoch)
+        self.is_set |= is_set
+
+
+class PairDataset(Dataset[Any]):
+    """The pairs of a stream in the current epoch, for a DataLoader; `transform` makes of each pair what you train on.
+
+    `len` is the number of pairs in an epoch, and item n is pair n of the epoch that `set_epoch` has set last: in this
+    process and in its workers, however they were started. Pairs stand in the order of the schedule, so a sampler has
+    to keep to it. Under uniform, a batch that tears the references of an example apart is refused. A single item
+    cannot be judged: with a batch size of 1, or item by item, the order is the caller's to keep.
+    """
+
+    def __init__(self, stream: Stream, transform: Callable[[Pair], Any] | None = None):
+        self.stream = stream
+        self.transform = transform
+        self.current = SharedEpoch()
+
+    def __len__(self) -> int:
+        return len(self.stream)
+
+    @property
+    def epoch(self) -> int:
+        """The current epoch, 0 until it is set."""
+        return self.current.number
+
+    def set_epoch(self, epoch: int) -> None:
+        """Go to an epoch; call it before each one, between two runs through the loader."""
+        self.current.move_to(epoch, is_set=True)
+
+    def __getitem__(self, number: int) -> Any:
+        pair = self.stream.pair(index(number), self.epoch)
+        return pair if self.transform is None else self.transform(pair)
+
+    def __getitems__(self, numbers: Sequence[int]) -> list[Any]:
+        """A batch: what a DataLoader asks for where it makes batches."""
+        wanted = np.array([index(number) for number in numbers], np.int64)
+        pairs = self.stream.schedule.pairs(self.epoch, wanted)
+        if self.stream.settings.schedule.schedule == "uniform":
+            _check_together(pairs, self.stream)
+        found = self.stream.some(pairs)
+        return found if self.transform is None else [self.transform(pair) for pair in found]
+
+
+def _check_together(pairs: Pairs, stream: Stream) -> None:
+    """Refuse a batch that jumps from or into the middle of an example, or backwards."""
+    jumps = np.flatnonzero(np.diff(pairs.numbers) != 1)
+    before, behind = jumps, jumps + 1
+    last = stream.schedule.sizes.total[pairs.examples[before]].astype(np.int64) - 1
+    is_kept = (pairs.references[before] == last) & (pairs.references[behind] == 0)
+    if not np.all(is_kept & (pairs.numbers[behind] > pairs.numbers[before])):
+        raise SettingsError(
+            "this batch of uniform tears the references of an example apart: the sampler does not keep the order; "
+            "use ScheduleBatchSampler or ScheduleSampler, or the schedule shuffle if a random order is what you want"
+        )
+
+
+# -- samplers -------------------------------------------------------------------------------------------------------
+
+
+class _Sampler(Generic[Item]):
     """What both samplers share: the epoch, the share of a rank, and the state."""
 
     def __init__(self, data: PairDataset | Stream, rank: int | None, ranks: int | None, even: bool):
@@ -31,20 +124,26 @@ class _Sampler(ABC, Generic[Item]):
         self._current = SharedEpoch() if isinstance(data, Stream) else data.current
         self.rank, self.ranks = _share(rank, ranks)
         self.even = even
+        self._counted = -1, 0  # an epoch, and what was counted in it
         self._handed = 0, 0  # an epoch, and how many of its items were handed out
         self._waiting: tuple[int, int] | None = None  # the same of a state from which nothing has been read yet
 
-    @abstractmethod
     def _items(self, epoch: int, start: int) -> Iterator[Item]:
         """What this rank gets in an epoch, behind the first `start`."""
+        raise NotImplementedError
 
-    @abstractmethod
-    def _count(self, epoch: int) -> int:
-        """How many there are in an epoch."""
+    def _number(self, epoch: int) -> int:
+        """How many items this rank gets in an epoch."""
+        raise NotImplementedError
 
-    def _settings(self) -> dict[str, Any]:
+    def _made_with(self) -> dict[str, Any]:
         """What a position depends on, besides the stream."""
         return {"sampler": type(self).__name__, "ranks": self.ranks, "even": self.even}
+
+    def _count(self, epoch: int) -> int:
+        if self._counted[0] != epoch:
+            self._counted = epoch, self._number(epoch)
+        return self._counted[1]
 
     def __len__(self) -> int:
         return self._count(self.epoch)
@@ -62,8 +161,7 @@ class _Sampler(ABC, Generic[Item]):
 
     def set_epoch(self, epoch: int) -> None:
         """Go to an epoch, in the dataset too. The epoch of a state that was just loaded goes on where it was."""
-        self._current.move_to(epoch)
-        self._current.is_set = True
+        self._current.move_to(epoch, is_set=True)
 
     def __iter__(self) -> Iterator[Item]:
         # A DataLoader may ask for several iterators before it reads from the last of them.
@@ -81,8 +179,6 @@ class _Sampler(ABC, Generic[Item]):
             self._handed = epoch, done
             yield item
 
-    # -- state --------------------------------------------------------------------------------------------------
-
     def state_dict(self, done: int | None = None) -> dict[str, Any]:
         """Where the epoch stands: what was handed out, or `done` of it.
 
@@ -93,7 +189,7 @@ class _Sampler(ABC, Generic[Item]):
         if done is not None and done < 0:
             raise SettingsError(f"{done} are done; give 0 or more")
         found = self.done if done is None else done
-        return {"fingerprint": self.stream.fingerprint, "epoch": self.epoch, "done": found, **self._settings()}
+        return {"fingerprint": self.stream.fingerprint, "epoch": self.epoch, "done": found, **self._made_with()}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Go on from a state: of the same data, schedule, batches and number of ranks. Any rank's will do."""
@@ -115,7 +211,7 @@ class _Sampler(ABC, Generic[Item]):
 class ScheduleSampler(_Sampler[int]):
     """The numbers of the pairs, in the order of the schedule: `DataLoader(dataset, batch_size=64, sampler=...)`.
 
-    Of several ranks, each gets every so many-th pair, and under uniform every so many-th example: all pairs, none
+    Of several ranks, each gets every `ranks`-th pair, and under uniform every `ranks`-th example: all pairs, none
     twice. `rank` and `ranks` are those of torch.distributed where it runs. Ranks may get unequal numbers; `even` cuts
     all to the smallest, and `left_out` says how many pairs that leaves out in the current epoch.
     """
@@ -124,34 +220,20 @@ class ScheduleSampler(_Sampler[int]):
         self, data: PairDataset | Stream, *, rank: int | None = None, ranks: int | None = None, even: bool = False
     ):
         super().__init__(data, rank, ranks, even)
-        self._shares: tuple[int, list[int]] = -1, []
 
     def _items(self, epoch: int, start: int) -> Iterator[int]:
         blocks = self.stream.schedule.blocks(epoch, start=start, rank=self.rank, ranks=self.ranks)
         numbers = (number for block in blocks for number in block.numbers.tolist())
         return islice(numbers, max(0, self._count(epoch) - start)) if self.even else numbers
 
-    def _count(self, epoch: int) -> int:
-        shares = self._shares_of(epoch)
-        return min(shares) if self.even else shares[self.rank]
+    def _number(self, epoch: int) -> int:
+        ranks = range(self.ranks) if self.even else [self.rank]
+        return min(self.stream.schedule.share(epoch, rank, self.ranks) for rank in ranks)
 
     @property
     def left_out(self) -> int:
         """How many pairs no rank gets in the current epoch."""
         return len(self.stream) - self.ranks * len(self) if self.even else 0
-
-    def _shares_of(self, epoch: int) -> list[int]:
-        """How many pairs each rank has."""
-        schedule = self.stream.schedule
-        if schedule.settings.schedule != "uniform" or self.ranks == 1:
-            return [len(range(rank, len(schedule), self.ranks)) for rank in range(self.ranks)]
-        if self._shares[0] != epoch:  # it changes where examples come in another order
-            shares = [
-                sum(len(block.numbers) for block in schedule.blocks(epoch, rank=rank, ranks=self.ranks))
-                for rank in range(self.ranks)
-            ]
-            self._shares = epoch, shares
-        return self._shares[1]
 
 
 class ScheduleBatchSampler(_Sampler[list[int]]):
@@ -161,7 +243,7 @@ class ScheduleBatchSampler(_Sampler[list[int]]):
     says how long pairs are, for batches by tokens and for length buckets; by default words are counted at spaces. It
     has to say the same again when a run goes on.
 
-    Of several ranks, each gets every so many-th batch: all batches, none twice. `rank` and `ranks` are those of
+    Of several ranks, each gets every `ranks`-th batch: all batches, none twice. `rank` and `ranks` are those of
     torch.distributed where it runs. Some ranks may get one batch more than others; `even` leaves these out, and
     `left_out` says how many pairs they hold in the current epoch.
     """
@@ -181,12 +263,9 @@ class ScheduleBatchSampler(_Sampler[list[int]]):
         needs_lengths = self.settings.tokens is not None or self.settings.bucket > 0
         self._lengths = (lengths or self.stream.lengths) if needs_lengths else None
         check_batches(self.stream.schedule, self.settings, self._lengths)
-        self._counted: tuple[int, int] = -1, 0
 
-    def _settings(self) -> dict[str, Any]:
-        settings = self.settings
-        sizes = {"pairs": settings.pairs, "tokens": settings.tokens, "bucket": settings.bucket}
-        return {**super()._settings(), **sizes}
+    def _made_with(self) -> dict[str, Any]:
+        return {**super()._made_with(), **asdict(self.settings)}
 
     def _items(self, epoch: int, start: int) -> Iterator[list[int]]:
         if not self.even:
@@ -199,25 +278,18 @@ class ScheduleBatchSampler(_Sampler[list[int]]):
     def _batches(self, epoch: int, **share: int) -> Iterator[list[int]]:
         return batches(self.stream.schedule, epoch, self.settings, lengths=self._lengths, **share)
 
-    def _count(self, epoch: int) -> int:
-        found = self._count_of_all(epoch)
-        return found // self.ranks if self.even else len(range(self.rank, found, self.ranks))
-
-    def _count_of_all(self, epoch: int) -> int:
-        """How many batches there are for all ranks; counted where that depends on the pairs."""
+    def _number(self, epoch: int) -> int:
         schedule, settings = self.stream.schedule, self.settings
         if settings.tokens is None and settings.pairs is not None and schedule.settings.schedule != "uniform":
-            return -(-len(schedule) // settings.pairs)
-        if self._counted[0] != epoch:
-            self._counted = epoch, sum(1 for _ in self._batches(epoch))
-        return self._counted[1]
+            found = -(-len(schedule) // settings.pairs)
+        else:
+            found = sum(1 for _ in self._batches(epoch))
+        return found // self.ranks if self.even else len(range(self.rank, found, self.ranks))
 
     @property
     def left_out(self) -> int:
         """How many pairs no rank gets in the current epoch."""
-        if not self.even:
-            return 0
-        return sum(map(len, self._batches(self.epoch, start=self.ranks * len(self))))
+        return sum(map(len, self._batches(self.epoch, start=self.ranks * len(self)))) if self.even else 0
 
 
 def _share(rank: int | None, ranks: int | None) -> tuple[int, int]:
@@ -226,9 +298,7 @@ def _share(rank: int | None, ranks: int | None) -> tuple[int, int]:
         check_share(rank, ranks)
         return rank, ranks
     if rank is not None or ranks is not None:
-        raise SettingsError("a share is a rank of so many; give both rank and ranks, or neither")
-    from torch import distributed
-
+        raise SettingsError("a share is one rank of several; give both rank and ranks, or neither")
     if distributed.is_available() and distributed.is_initialized():
         return distributed.get_rank(), distributed.get_world_size()
     if os.environ.get("WORLD_SIZE", "1") != "1":
@@ -243,7 +313,7 @@ def _share(rank: int | None, ranks: int | None) -> tuple[int, int]:
 def _check_state(state: Mapping[str, Any], own: Mapping[str, Any]) -> None:
     """Refuse a state that means something else here."""
     if not isinstance(state, Mapping) or any(name not in state for name in own):
-        raise SettingsError(f"this is no state of {own['sampler']}; load what its state_dict gave")
+        raise SettingsError(f"this is not a state of {own['sampler']}; load what its state_dict gave")
     if state["fingerprint"] != own["fingerprint"]:
         raise SettingsError(
             "the state is of other data, or of another schedule, seed or limit; make the stream as it was, "

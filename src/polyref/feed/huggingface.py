@@ -1,0 +1,258 @@
+"""Feed Hugging Face: data sets, `Dataset.map`, and scores for `compute_metrics`.
+
+In:   a `datasets.Dataset` with one row per example, or examples; a stream; tokens that a trainer has generated.
+Out:  examples; a data set with the columns that the same examples have in Parquet; prompts and completions; columns of
+      pseudo-references; scores.
+Not:  what columns mean (data/parquet.py, data/parquet_output.py), expanding (expand.py), `Trainer` (trainer.py).
+
+Data sets go through a Parquet file in the temporary folder, so that both rules are those of Parquet, and memory does
+not grow with a data set that is read.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import islice
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from polyref.data import Fields, Line, Losses, parse, read, render, write
+from polyref.data.assemble import record_line
+from polyref.data.extras import load, pyarrow
+from polyref.data.jsonl import KEPT, LATTICE, PSEUDO_REFERENCES
+from polyref.encode import Encoder, open_encoder
+from polyref.errors import InputError, SettingsError
+from polyref.example import Example
+from polyref.expand import ExpandSettings, Tools, expand
+from polyref.feed.lines import prompt_completion
+from polyref.feed.stream import Stream
+from polyref.score import METRICS, metrics_of
+
+Dataset: TypeAlias = Any  # a datasets.Dataset, which has no types
+NAME = "the data set"  # what messages call it
+_AT_ONCE = 1000  # rows
+_IGNORED = -100  # what trainers pad with: not a token
+
+
+def _datasets() -> Any:
+    return load("datasets", purpose="a data set of Hugging Face", extra="huggingface")
+
+
+def from_dataset(
+    dataset: Dataset, fields: Fields | None = None, *, require_source: bool = True, losses: Losses | None = None
+) -> Iterator[Example]:
+    """The examples of a data set, one per row. `losses` counts what the data set holds that an example does not."""
+    if not isinstance(dataset, _datasets().Dataset):
+        problem = f"this is a {type(dataset).__name__}, not a datasets.Dataset"
+        raise InputError(problem, 'give one split, such as data["train"]')
+    return _read(dataset, fields, require_source, losses)
+
+
+def _read(dataset: Dataset, fields: Fields | None, require_source: bool, losses: Losses | None) -> Iterator[Example]:
+    with TemporaryDirectory(prefix="polyref-") as folder:
+        path = Path(folder) / "dataset.parquet"
+        with pyarrow("pyarrow.parquet").ParquetWriter(path, dataset.features.arrow_schema) as writer:
+            for table in dataset.with_format("arrow").iter(_AT_ONCE):
+                writer.write_table(table.replace_schema_metadata(writer.schema.metadata))
+        examples = read(path, fields, format="parquet", require_source=require_source, losses=losses)
+        # A reader that is left half-way lets go of its file before the folder goes.
+        with closing(examples):  # type: ignore[type-var]
+            try:
+                yield from examples
+            except InputError as error:
+                if error.file == os.fspath(path):
+                    error.file = NAME
+                raise
+
+
+def to_dataset(examples: Iterable[Example], fields: Fields | None = None) -> Dataset:
+    """The examples as a data set, one row per example, which `from_dataset` turns into the same examples.
+
+    References are texts, or {text, weight} where weights occur. Values that have no type of their own, such as sources
+    that are lists of messages, are JSON in a column with ":json" at the end of its name.
+    """
+    datasets, parquet = _datasets(), pyarrow("pyarrow.parquet")
+    with TemporaryDirectory(prefix="polyref-") as folder:
+        path = Path(folder) / "dataset.parquet"
+        report = write(examples, path, fields)
+        if report.not_kept:
+            raise InputError(f"a data set cannot hold {report.not_kept}", "write JSON Lines")
+        table = parquet.read_table(path, memory_map=False)
+    return datasets.Dataset(table)
+
+
+def prompt_dataset(stream: Stream, epoch: int = 0, *, separator: str = " ") -> Dataset:
+    """The pairs of an epoch in their order, with the columns "prompt" and "completion".
+
+    Sources that are texts give texts; sources that are messages give messages. See `prompt_completion`.
+    """
+    datasets, arrow = _datasets(), pyarrow()
+    records = (prompt_completion(pair, separator=separator) for pair in stream.epoch(epoch))
+    tables, kinds = [], set()
+    while some := list(islice(records, _AT_ONCE)):
+        kinds |= {type(record["prompt"]) for record in some}
+        if len(kinds) > 1:
+            raise InputError("some sources are texts and some are messages", "give all of them one form")
+        tables.append(arrow.Table.from_pylist(some))
+    # Messages of one piece may have keys that those of another have not.
+    return datasets.Dataset(arrow.concat_tables(tables, promote_options="permissive"))
+
+
+# -- pseudo-references by Dataset.map -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Expander:
+    """What `expander` makes. `datasets` finds its cache again by these values: nothing else decides the result."""
+
+    settings: ExpandSettings
+    fields: Fields
+    encoder: str | None = None
+    encoder_hash: str = ""
+    version: str = ""
+
+    def __call__(self, batch: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
+        tools = _tools(self.encoder)
+        examples = _examples(batch, self.fields)
+        expanded = expand(examples, settings=self.settings, engine=tools.engine, encoder=tools.encoder)
+        records = [json.loads(render(example)) for example in expanded]
+        kind = self._pseudo_type()
+        keys = dict.fromkeys(column.name for column in kind.value_type)
+        pseudo = [[{**keys, **one} for one in record[PSEUDO_REFERENCES]] for record in records]
+        return {
+            PSEUDO_REFERENCES: _Column(pseudo, kind),
+            LATTICE: _Column([record[LATTICE] for record in records], self._lattice_type()),
+        }
+
+    # Every row has the same keys, and every batch the same types, whatever is in it.
+
+    def _pseudo_type(self) -> Any:
+        arrow = pyarrow()
+        columns = [("text", arrow.string()), ("bleu", arrow.float64())]
+        if self.settings.fluency is not None:
+            columns.append(("fluency", arrow.float64()))
+        if self.settings.shortfall == "repeat":
+            columns.append(("repeat", arrow.bool_()))
+        return arrow.list_(arrow.struct(columns))
+
+    def _lattice_type(self) -> Any:
+        arrow = pyarrow()
+        states = ("states", arrow.list_(arrow.list_(arrow.int32())))
+        kept = arrow.struct([states, ("tokenizer", arrow.string()), ("fold_case", arrow.bool_())])
+        count = [("sentences", arrow.string()), ("log10_sentences", arrow.float64())]
+        more = [(KEPT, kept)] if self.settings.keep_lattice else []
+        return arrow.struct([*count, ("penalty", arrow.float64()), ("exact", arrow.bool_()), *more])
+
+
+def expander(
+    per_example: int | None = None,
+    *,
+    settings: ExpandSettings | None = None,
+    fields: Fields | None = None,
+    encoder: str | None = None,
+) -> Expander:
+    """A function for `Dataset.map(..., batched=True)` that adds pseudo-references, as `expand` does.
+
+    It adds the columns "pseudo_references" and "lattice": the same for any size of batch and any number of processes.
+    Soft alignment uses the built-in encoder unless another one is named, as `open_encoder` takes it.
+    """
+    from polyref import __version__
+
+    settings = settings or ExpandSettings()
+    if per_example is not None:
+        settings = replace(settings, per_example=per_example)
+    # The content of an encoder may change behind its name; the cache must not.
+    found = "" if encoder is None else _opened(encoder).hash
+    return Expander(settings, fields or Fields(), encoder, found, __version__)
+
+
+class _Column(list[Any]):
+    """Values that know their type. That of a batch alone may be less: empty lists, or no penalty at all."""
+
+    def __init__(self, values: list[Any], kind: Any):
+        super().__init__(values)
+        self._kind = kind
+
+    def __arrow_array__(self, type: Any = None) -> Any:
+        return pyarrow().array(list(self), self._kind if type is None else type)
+
+
+def _examples(batch: Mapping[str, list[Any]], fields: Fields) -> list[Example]:
+    if fields.references not in batch:
+        there = ", ".join(f'"{name}"' for name in batch)
+        cure = f"name another with fields=Fields(references=...) (the columns here: {there})"
+        raise InputError(f'there is no column "{fields.references}"', cure)
+    names = [name for name in (fields.id, fields.references) if name in batch]
+    examples = []
+    for number, row in enumerate(zip(*[batch[name] for name in names], strict=True), 1):
+        record = dict(zip(names, row, strict=True))
+        if isinstance(references := record[fields.references], list):
+            record[fields.references] = list(map(_without_gaps, references))
+        line = Line(number, record_line(record), 0)
+        examples.append(parse(line, "a batch of the data set", fields, require_source=False))
+    return examples
+
+
+def _without_gaps(reference: Any) -> Any:
+    """A reference without the keys that it has only because others of its column have them."""
+    if not isinstance(reference, dict):
+        return reference
+    return {key: value for key, value in reference.items() if value is not None}
+
+
+@lru_cache(maxsize=1)
+def _opened(encoder: str) -> Encoder:
+    """Opened once in each process."""
+    return open_encoder(encoder)
+
+
+@lru_cache(maxsize=1)
+def _tools(encoder: str | None) -> Tools:
+    return Tools(encoder=None if encoder is None else _opened(encoder))
+
+
+# -- scores against all references, while a trainer evaluates -------------------------------------------------------
+
+
+def multi_reference_metrics(
+    references: Sequence[Sequence[str] | Example],
+    tokenizer: Any,
+    metrics: Collection[str] | Mapping[str, Any] = ("bleu",),
+) -> Callable[[Any], dict[str, float]]:
+    """A function for `Seq2SeqTrainer(compute_metrics=...)`, to be used with `predict_with_generate=True`.
+
+    `references` has an item for each row of the evaluation set, in its order: texts, or an example, whose gold
+    references count. `metrics` are names, or names with settings: {"bleu": BleuSettings("char"), "cider": None}. The
+    trainer logs the scores as "eval_bleu" and so on.
+    """
+    given = metrics if isinstance(metrics, Mapping) else dict.fromkeys(metrics_of(metrics))
+    chosen = {metrics_of([name])[0]: settings for name, settings in given.items()}
+    texts = [
+        [reference.text for reference in item.references] if isinstance(item, Example) else item for item in references
+    ]
+    padding = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else tokenizer.eos_token_id
+    if padding is None:
+        raise SettingsError("the tokenizer has neither a pad token nor an end token; give it one")
+
+    def compute(evaluated: Any) -> dict[str, float]:
+        predictions = evaluated.predictions
+        # Some models give more than the tokens; those come first.
+        tokens = np.asarray(predictions[0] if isinstance(predictions, tuple) else predictions)
+        if tokens.ndim != 2 or not np.issubdtype(tokens.dtype, np.integer):
+            raise SettingsError("the predictions are scores, not tokens; set predict_with_generate=True")
+        if len(tokens) != len(texts):
+            problem = f"there are {len(tokens):,} predictions, but references for {len(texts):,} examples"
+            raise InputError(problem, "give the references of the set that is evaluated, one item per row")
+        whole = np.where(tokens == _IGNORED, int(padding), tokens)
+        said = [text.strip() for text in tokenizer.batch_decode(whole, skip_special_tokens=True)]
+        return {name: METRICS[name].score(said, texts, settings).score for name, settings in chosen.items()}
+
+    return compute
