@@ -288,7 +288,7 @@ def test_a_machine_gets_one_object(run, file):
         (["--start", "-1"], "the first pair is -1; give 0 or more"),
         (["--rank", "1"], "there is no rank 1 of 1"),
         (["--rank", "0", "--ranks", "0"], "there is no rank 0 of 0"),
-        (["--fresh", "2"], "fresh paths need the lattices, and the file has not kept them for every example; expand it anew"),
+        (["--fresh", "2"], "the file has not kept them for every example; expand it anew, and keep"),
         (["--fresh", "0"], "fresh is 0; give a number from 1"),
         (["--fresh", "2", "--limit", "2"], "leave limit out"),
         (["--fresh-by", "rank"], "--fresh-by belongs to fresh paths; add --fresh N"),

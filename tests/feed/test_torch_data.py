@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from torch.utils.data import DataLoader, RandomSampler, Subset
 
+import polyref
 from polyref import Example, ExpandSettings, PseudoReference, Reference, SettingsError, expand, sample
 from polyref.feed import Pair, Stream, stream
 from polyref.feed.pytorch import PairDataset, ScheduleBatchSampler, ScheduleSampler
@@ -248,13 +249,27 @@ def test_schedules_and_streams_know_nothing_of_torch():
     assert run_python(code) == "False"
 
 
+def test_what_torch_needs_is_at_the_front_and_loads_it_when_asked_for():
+    code = """
+import sys, polyref
+assert "PairDataset" in polyref.__all__ and "ScheduleBatchSampler" in polyref.__all__
+before = "torch" in sys.modules
+from polyref import PairDataset, ScheduleBatchSampler
+from polyref.feed import pytorch
+print(before, PairDataset is pytorch.PairDataset, ScheduleBatchSampler is pytorch.ScheduleBatchSampler)
+"""
+    assert run_python(code) == "False True True"
+    with pytest.raises(AttributeError, match="has no attribute 'Pairs'"):
+        _ = polyref.Pairs
+
+
 def test_without_torch_it_is_said_what_to_install():
     code = """
 import sys
 sys.modules["torch"] = None
 from polyref import MissingExtraError
 try:
-    import polyref.feed.pytorch
+    from polyref import PairDataset
 except MissingExtraError as error:
     print(error)
 """
