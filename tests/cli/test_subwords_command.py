@@ -202,8 +202,8 @@ def test_learning_that_is_stopped_ends_and_leaves_nothing(
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["learn", "FILE", "-o", "out.json", "--size", "10"], "give 259 or more"),
-        (["learn", "FILE", "-o", "out.json", "--size", "99999999999999999999"], "give 1,000,000 or less"),
+        (["learn", "FILE", "-o", "out.json", "--size", "10"], "give a number from 259 to 1,000,000"),
+        (["learn", "FILE", "-o", "out.json", "--size", "99999999999999999999"], "give a number from 259 to 1,000,000"),
         (["learn", "FILE", "-o", "out.json", "--size", "300", "--max-line-bytes", "0"], "max-line-bytes is 0; give"),
         (["learn", "FILE", "-o", "FILE", "--size", "300"], "this is the input file"),
         (["learn", "LATIN", "FILE", "-o", "FILE", "--size", "300"], "this is the input file"),

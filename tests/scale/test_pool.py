@@ -118,7 +118,7 @@ def test_a_fault_of_the_program_says_where_it_happened():
 
 
 def test_a_worker_that_dies_is_told_and_takes_the_others_along():
-    with pytest.raises(PolyrefError, match=r"a worker process died \(out of memory\?\); use fewer --workers"):
+    with pytest.raises(PolyrefError, match=r"a worker process died \(out of memory\?\); use fewer workers"):
         list(in_order(iter(range(9)), Double(deadly=2), workers=2))
 
 

@@ -317,7 +317,7 @@ def test_a_worker_that_dies_ends_the_run_with_an_error(tmp_path):
             child.kill()
 
     job = Job(str(path), str(tmp_path / "out.jsonl"), engine="plain", workers=2)
-    with pytest.raises(PolyrefError, match=r"a worker process died \(out of memory\?\); use fewer --workers"):
+    with pytest.raises(PolyrefError, match=r"a worker process died \(out of memory\?\); use fewer workers"):
         expand_file(job, on_progress=kill_all)
     assert list(tmp_path.iterdir()) == [path]
 

@@ -4,7 +4,7 @@ import pytest
 
 from polyref.text import TextSettings, tokenize
 from polyref.text.casing import Casing, never_names, opening_places
-from polyref.text.marks import is_mark, needs_no_space
+from polyref.text.tokens import is_mark, needs_no_space
 
 
 def tokens(text):

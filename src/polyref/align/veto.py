@@ -21,7 +21,7 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 import numpy.typing as npt
 
-from polyref.text.marks import is_mark
+from polyref.text.tokens import is_mark
 
 VetoKind = Literal["numbers", "negation", "marks", "contrasts"]
 VETO_KINDS: tuple[VetoKind, ...] = get_args(VetoKind)

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from polyref.text import Tokens
-from polyref.text.marks import is_mark
+from polyref.text.tokens import is_mark
 
 
 class Numbering(NamedTuple):

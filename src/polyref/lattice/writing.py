@@ -21,7 +21,7 @@ from operator import add
 
 from polyref.text import TextSettings, Tokens, tokenize
 from polyref.text.casing import Casing, opening_places
-from polyref.text.marks import CLOSING, OPENING, TRANSPARENT, is_mark, is_ordinary, needs_no_space, parts_words
+from polyref.text.tokens import CLOSING, OPENING, TRANSPARENT, is_mark, is_ordinary, needs_no_space, parts_words
 
 _LAST_MARKS = ".!?"
 _OPENER = re.compile(r"(?<=[.!?] )\S+")

@@ -31,7 +31,7 @@ Result = TypeVar("Result")
 
 # One task in hand and one at the door: a worker never waits until the main thread has read the next.
 _TASKS_EACH = 2
-# A slow task holds up nobody until so many are done that come after it; memory does not grow with their number.
+# A slow task holds up nobody until this many that come after it are done; memory does not grow with their number.
 _WINDOW_EACH = 4
 
 _STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -40,7 +40,7 @@ _STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 def in_order(
     tasks: Iterator[Task], set_up: Callable[[], Callable[[Task], Result]], *, workers: int
 ) -> Iterator[Result]:
-    """`set_up()(task)` of every task, by so many processes, each of which calls `set_up` once.
+    """`set_up()(task)` of every task, by `workers` processes, each of which calls `set_up` once.
 
     A fault in reading the tasks is raised when those before it are done: one of them may hold an earlier fault.
     """
@@ -108,7 +108,7 @@ def _start(team: list[_Worker], set_up: Callable[[], Callable[[Any], Any]], work
 
 
 def _receive(team: list[_Worker]) -> Iterator[tuple[int, Any]]:
-    """What workers have to say, as soon as one of them has."""
+    """The results of workers, as soon as one of them has any."""
     ready = wait([worker.connection for worker in team])
     for worker in team:
         if worker.connection in ready:
@@ -129,7 +129,7 @@ def _end(team: list[_Worker]) -> None:
 
 
 def _died() -> PolyrefError:
-    return PolyrefError("a worker process died (out of memory?); use fewer --workers")
+    return PolyrefError("a worker process died (out of memory?); use fewer workers")
 
 
 @contextmanager
@@ -148,7 +148,7 @@ def _without_signals() -> Iterator[None]:
 
 @contextmanager
 def _one_thread_each() -> Iterator[None]:
-    """Workers are as many as wanted already; their numerical libraries must not start threads of their own."""
+    """There are as many workers as wanted; their numerical libraries must not start threads of their own."""
     names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
     before = {name: os.environ.get(name) for name in names}
     os.environ.update(dict.fromkeys(names, "1"))

@@ -11,8 +11,7 @@ from collections.abc import Sequence
 from functools import cache, cached_property
 from pathlib import Path
 
-from polyref.text.marks import MAY_OPEN, is_mark, opens_behind
-from polyref.text.tokens import Tokens
+from polyref.text.tokens import MAY_OPEN, Tokens, is_mark, opens_behind
 
 
 @cache

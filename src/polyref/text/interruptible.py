@@ -16,7 +16,7 @@ from contextlib import suppress
 from itertools import islice
 from queue import Full, Queue
 from threading import Event, Thread
-from typing import Generic, TypeVar
+from typing import TypeVar
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -31,59 +31,48 @@ class _AbandonedError(Exception):
     """Nobody waits for the computation any more."""
 
 
-class _Channel(Generic[Item]):
-    """What goes from the thread that reads to the one that computes."""
-
-    def __init__(self) -> None:
-        self._waiting: Queue[list[Item] | None] = Queue(_AHEAD)
-        self._is_abandoned = Event()
-        self.is_over = Event()
-
-    def put(self, some: list[Item] | None) -> None:
-        """Hand over some items; None says that these were all."""
-        while not self.is_over.is_set():
-            with suppress(Full):
-                self._waiting.put(some, timeout=_LOOK)
-                return
-
-    def received(self) -> Iterator[Item]:
-        while not self._is_abandoned.is_set() and (some := self._waiting.get()) is not None:
-            yield from some
-        if self._is_abandoned.is_set():
-            raise _AbandonedError
-
-    def abandon(self) -> None:
-        self._is_abandoned.set()
-        with suppress(Full):  # then the computation does not wait for more
-            self._waiting.put_nowait(None)
-        self.is_over.wait(_PATIENCE)
-
-
 def fed(compute: Callable[[Iterator[Item]], Result], items: Iterable[Item]) -> Result:
     """`compute(iter(items))`, in another thread; the items are read in this one."""
-    channel: _Channel[Item] = _Channel()
+    waiting: Queue[list[Item]] = Queue(_AHEAD)  # an empty list says that there are no more
+    is_over, is_abandoned = Event(), Event()
     results: list[Result] = []
     errors: list[BaseException] = []
 
+    def received() -> Iterator[Item]:
+        while not is_abandoned.is_set() and (some := waiting.get()):
+            yield from some
+        if is_abandoned.is_set():
+            raise _AbandonedError
+
     def work() -> None:
         try:
-            results.append(compute(channel.received()))
+            results.append(compute(received()))
         except BaseException as error:
             errors.append(error)
         finally:
-            channel.is_over.set()
+            is_over.set()
 
     Thread(target=work, daemon=True).start()
     try:
-        remaining = iter(items)
-        while some := list(islice(remaining, _AT_ONCE)):
-            channel.put(some)
-        channel.put(None)
-        while not channel.is_over.wait(_LOOK):
+        remaining, some = iter(items), None
+        while some != [] and not is_over.is_set():
+            some = list(islice(remaining, _AT_ONCE))
+            _put(waiting, some, is_over)
+        while not is_over.wait(_LOOK):
             pass
     except BaseException:
-        channel.abandon()
+        is_abandoned.set()
+        with suppress(Full):  # then the computation does not wait for more
+            waiting.put_nowait([])
+        is_over.wait(_PATIENCE)
         raise
     if errors:
         raise errors[0]
     return results[0]
+
+
+def _put(waiting: Queue[list[Item]], some: list[Item], is_over: Event) -> None:
+    while not is_over.is_set():
+        with suppress(Full):
+            waiting.put(some, timeout=_LOOK)
+            return

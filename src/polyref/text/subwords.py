@@ -13,10 +13,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from importlib import import_module
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from polyref.errors import InputError, MissingExtraError, OutputError, SettingsError
+from polyref.errors import InputError, MissingExtraError, SettingsError
+from polyref.files import reading, write_whole, writing
 from polyref.text.interruptible import fed
 
 PAD, BOS, EOS = 0, 1, 2
@@ -27,9 +29,9 @@ LARGEST = 1_000_000  # the learner sets room aside for all that it is asked for
 _AT_ONCE = 4096
 
 
-def _tokenizers(module: str = "tokenizers") -> Any:
+def _tokenizers() -> Any:
     try:
-        return import_module(module)
+        return import_module("tokenizers")
     except ImportError:
         raise MissingExtraError('subwords need tokenizers; install it with: pip install "polyref[torch]"') from None
 
@@ -43,10 +45,9 @@ class Subwords:
     @classmethod
     def learn(cls, texts: Iterable[str], size: int) -> Subwords:
         """Learn up to `size` units: the 256 bytes, the three special ones, and the pairs that are merged most."""
-        if size < SMALLEST:
-            raise SettingsError(f"the vocabulary size is {size}; give {SMALLEST} or more: 256 bytes are units already")
-        if size > LARGEST:
-            raise SettingsError(f"the vocabulary size is {size}; give {LARGEST:,} or less")
+        if not SMALLEST <= size <= LARGEST:
+            cure = f"give a number from {SMALLEST} to {LARGEST:,}: 256 bytes are units already"
+            raise SettingsError(f"the vocabulary size is {size}; {cure}")
         package = _tokenizers()
         trainer = package.trainers.BpeTrainer(
             vocab_size=size,
@@ -64,14 +65,10 @@ class Subwords:
     def load(cls, path: str | Path) -> Subwords:
         """Read what `save` has written. Anything else is refused: it might cut texts off, or change them."""
         package = _tokenizers()
+        with reading(path):
+            content = Path(path).read_bytes()
         try:
-            content = Path(path).read_text(encoding="utf-8")
-        except OSError as error:
-            raise InputError(f"cannot be opened ({error.strerror})", "check the path", file=str(path)) from None
-        except ValueError:
-            raise InputError("is no text", "give a file of subwords", file=str(path)) from None
-        try:
-            tokenizer = package.Tokenizer.from_str(content)
+            tokenizer = package.Tokenizer.from_buffer(content)
         except Exception as error:  # the library raises this class and no other
             raise InputError(f"holds no subwords ({error})", "give a file of subwords", file=str(path)) from None
         problem = _difference(package, tokenizer)
@@ -81,17 +78,8 @@ class Subwords:
 
     def save(self, path: str | Path) -> None:
         """Write one JSON file, whole or not at all."""
-        path = Path(path)
-        try:
-            new = path.with_name(f"{path.name}.partial")
-            try:
-                new.write_text(self.to_json(), encoding="utf-8")
-                new.replace(path)
-            finally:
-                new.unlink(missing_ok=True)
-        except (OSError, ValueError) as error:  # a ValueError: the path has no name
-            why = getattr(error, "strerror", None) or error
-            raise OutputError(f"{path}: cannot be written ({why}); give another place") from None
+        with writing(path, "give another place"):
+            write_whole(path, self.to_json().encode())
 
     def to_json(self) -> str:
         """What `save` writes, in the form of the tokenizers library."""
@@ -116,19 +104,18 @@ class Subwords:
 
     def encode_all(self, texts: Iterable[str]) -> list[list[int]]:
         """`encode` for many texts, faster."""
-        waiting = [_checked(text) for text in texts]
-        return [
-            list(found.ids)
-            for first in range(0, len(waiting), _AT_ONCE)
-            for found in self._tokenizer.encode_batch_fast(waiting[first : first + _AT_ONCE], add_special_tokens=False)
-        ]
+        waiting, numbers = map(_checked, texts), []
+        while some := list(islice(waiting, _AT_ONCE)):
+            encoded = self._tokenizer.encode_batch_fast(some, add_special_tokens=False)
+            numbers += [list(found.ids) for found in encoded]
+        return numbers
 
     def decode(self, numbers: Sequence[int]) -> str:
         """The text of some units; padding, begin and end say nothing."""
         size = len(self)
         for number in numbers:
             if not 0 <= number < size:
-                raise InputError(f"{number} is no unit of the vocabulary", f"give numbers below {size}")
+                raise InputError(f"{number} is not a unit of the vocabulary", f"give numbers below {size}")
         return str(self._tokenizer.decode([number for number in numbers if number > EOS], skip_special_tokens=False))
 
 
@@ -162,18 +149,13 @@ def _difference(package: Any, tokenizer: Any) -> str | None:
     found = json.loads(tokenizer.to_str())
     try:
         usual = json.loads(_of_merges(package, found["model"].get("merges", [])).to_str())
-    except Exception:  # the library raises this class and no other: a merge of what is no unit
+    except Exception:  # the library raises this class and no other: a merge of what is not a unit
         return '"merges" of "model" is not what polyref writes'
     model, usual_model = found.pop("model"), usual.pop("model")
-    for key, value in usual.items():
-        if found.get(key) != value:
-            return f'"{key}" is not what polyref writes'
-    if model.get("type") != usual_model["type"]:
-        return '"model" is not what polyref writes'
-    for key, value in usual_model.items():
-        if model.get(key) != value:
-            return f'"{key}" of "model" is not what polyref writes'
-    return None
+    compared = [(f'"{key}"', found.get(key), value) for key, value in usual.items()]
+    compared.append(('"model"', model.get("type"), usual_model["type"]))
+    compared += [(f'"{key}" of "model"', model.get(key), value) for key, value in usual_model.items()]
+    return next((f"{name} is not what polyref writes" for name, one, other in compared if one != other), None)
 
 
 def _checked(text: str) -> str:
