@@ -118,7 +118,9 @@ def _check_together(pairs: Pairs, stream: Stream) -> None:
 class _Sampler(Generic[Item]):
     """What both samplers share: the epoch, the share of a rank, and the state."""
 
-    def __init__(self, data: PairDataset | Stream, rank: int | None, ranks: int | None, even: bool):
+    def __init__(
+        self, data: PairDataset | Stream, *, rank: int | None = None, ranks: int | None = None, even: bool = False
+    ):
         self.stream = data if isinstance(data, Stream) else data.stream
         # One epoch for both: whoever sets that of the dataset sets the sampler's, and the other way round.
         self._current = SharedEpoch() if isinstance(data, Stream) else data.current
@@ -216,11 +218,6 @@ class ScheduleSampler(_Sampler[int]):
     all to the smallest, and `left_out` says how many pairs that leaves out in the current epoch.
     """
 
-    def __init__(
-        self, data: PairDataset | Stream, *, rank: int | None = None, ranks: int | None = None, even: bool = False
-    ):
-        super().__init__(data, rank, ranks, even)
-
     def _items(self, epoch: int, start: int) -> Iterator[int]:
         blocks = self.stream.schedule.blocks(epoch, start=start, rank=self.rank, ranks=self.ranks)
         numbers = (number for block in blocks for number in block.numbers.tolist())
@@ -258,7 +255,7 @@ class ScheduleBatchSampler(_Sampler[list[int]]):
         ranks: int | None = None,
         even: bool = False,
     ):
-        super().__init__(data, rank, ranks, even)
+        super().__init__(data, rank=rank, ranks=ranks, even=even)
         self.settings = settings or BatchSettings()
         needs_lengths = self.settings.tokens is not None or self.settings.bucket > 0
         self._lengths = (lengths or self.stream.lengths) if needs_lengths else None
