@@ -17,7 +17,7 @@ from benchmarks.clock import say
 from benchmarks.data import Data, write_repeated
 from benchmarks.table import Table, against
 from polyref import ExpandSettings
-from polyref.scale import Job, Progress, expand_file
+from polyref.scale import Job, Progress, ToolSettings, expand_file
 
 PER_EXAMPLE = 20
 ROUNDS = 3
@@ -82,7 +82,7 @@ def _expand(source: Path, workers: int) -> tuple[float, str]:
     stopwatch = Stopwatch()
     output = source.with_name("expanded.jsonl")
     settings = ExpandSettings(per_example=PER_EXAMPLE)
-    job = Job(str(source), str(output), settings=settings, engine="compiled", workers=workers)
+    job = Job(str(source), str(output), settings, tools=ToolSettings(engine="compiled", workers=workers))
     expand_file(job, on_progress=stopwatch)
     with output.open("rb") as stream:
         return stopwatch.rate, hashlib.file_digest(stream, "sha256").hexdigest()

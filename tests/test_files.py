@@ -131,7 +131,10 @@ def test_a_folder_is_replaced_as_a_whole_or_stays_as_it_was(tmp_path: Path):
 def test_errors_of_the_system_become_one_line(tmp_path: Path):
     missing = tmp_path / "nowhere" / "file"
     gone = r"\(No such file or directory\)"
-    with pytest.raises(OutputError, match=rf"file: cannot be written {gone}; mend that$"), writing(missing, "mend that"):
+    with (
+        pytest.raises(OutputError, match=rf"file: cannot be written {gone}; mend that$"),
+        writing(missing, "mend that"),
+    ):
         write_whole(missing, b"")
     with pytest.raises(InputError, match=rf"file: cannot be opened {gone}; check the path$"), reading(missing):
         missing.read_bytes()

@@ -255,7 +255,7 @@ def test_an_example_gives_the_same_alone_and_among_others():
 
 @pytest.mark.parametrize("margin", [101, -101, float("nan"), float("inf")])
 def test_a_margin_that_makes_no_sense_is_refused(margin):
-    with pytest.raises(SettingsError, match=r"the fluency margin is .*; give a number of about 0 to 1"):
+    with pytest.raises(SettingsError, match=r"fluency is .*; give a number from -100 to 100"):
         ExpandSettings(fluency=margin)
 
 

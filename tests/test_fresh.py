@@ -249,12 +249,12 @@ def test_an_example_with_the_lattice_of_another_one_is_named() -> None:
 @pytest.mark.parametrize(
     ("wrong", "says"),
     [
-        ({"per_example": 0}, "fresh is 0; give a number from 1 to 10,000"),
-        ({"per_example": 10_001}, "fresh is 10001; give a number from 1 to 10,000"),
-        ({"by": "chance"}, 'unknown fresh-by "chance"; choose one of uniform, rank'),
-        ({"min_bleu": -1.0}, "min-bleu is -1.0; give a number from 0 to 100"),
-        ({"min_bleu": float("nan")}, "min-bleu is nan; give a number from 0 to 100"),
-        ({"fluency": float("nan")}, "the fluency margin is nan; give a number of about 0 to 1"),
+        ({"per_example": 0}, "per_example is 0; give a whole number from 1 to 10,000"),
+        ({"per_example": 10_001}, "per_example is 10001; give a whole number from 1 to 10,000"),
+        ({"by": "chance"}, 'by is "chance"; choose one of uniform, rank'),
+        ({"min_bleu": -1.0}, "min_bleu is -1.0; give a number from 0 to 100"),
+        ({"min_bleu": float("nan")}, "min_bleu is nan; give a number from 0 to 100"),
+        ({"fluency": float("nan")}, "fluency is nan; give a number from -100 to 100"),
     ],
 )
 def test_settings_that_make_no_sense_are_refused(wrong: dict[str, object], says: str) -> None:
@@ -266,7 +266,7 @@ def test_settings_that_make_no_sense_are_refused(wrong: dict[str, object], says:
 def test_epochs_are_counted_from_0_on() -> None:
     with pytest.raises(SettingsError, match="the epoch is -1; give 0 or more"):
         draw_fresh([CAT_EXAMPLE], FreshSettings(5), epoch=-1, seed=0)
-    with pytest.raises(SettingsError, match="the seed is"):
+    with pytest.raises(SettingsError, match="seed is 9223372036854775808; give a whole number from -2"):
         draw_fresh([CAT_EXAMPLE], FreshSettings(5), epoch=0, seed=2**63)
 
 

@@ -19,7 +19,7 @@ from benchmarks.joeynmt_stream import RECIPE
 from polyref import sample, write
 from polyref.cli.main import app
 from polyref.data import WriteSettings
-from polyref.schedule.settings import schedule_named
+from polyref.schedule import ScheduleSettings
 
 ROOT = Path(__file__).parent.parent
 TOOLS = ROOT / "docs" / "tools"
@@ -85,7 +85,7 @@ def test_every_page_about_a_tool_shows_commands() -> None:
 def test_a_shown_command_parses(command: Shown) -> None:
     settings = parsed(command.arguments)
     if "schedule" in settings:
-        schedule_named(settings["schedule"])
+        ScheduleSettings(settings["schedule"])
 
 
 def test_a_misspelt_option_would_be_noticed() -> None:

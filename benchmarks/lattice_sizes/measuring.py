@@ -11,7 +11,7 @@ from itertools import chain, islice
 from statistics import fmean
 
 from benchmarks.data import words_of
-from polyref import AdaptivePenalty, AlignSettings, Encoder, Encoding, Example, SearchSettings, TextSettings
+from polyref import AlignSettings, Encoder, Encoding, Example, SearchSettings, TextSettings
 from polyref.expand import CHUNK
 from polyref.lattice import AutoEngine, Engine, merge, prepare
 from polyref.text import Tokens
@@ -22,7 +22,7 @@ STRICTEST, USUAL, SOFTEST = "0.8", "0.5", "0.4"
 ALIGNMENTS = {
     HARD: AlignSettings("hard"),
     **{f"{penalty}": AlignSettings("soft", penalty=penalty) for penalty in (0.8, 0.7, 0.6, 0.5, 0.4)},
-    ADAPTIVE: AlignSettings("soft", penalty=AdaptivePenalty()),
+    ADAPTIVE: AlignSettings("soft", penalty="adaptive"),
 }
 
 

@@ -14,7 +14,7 @@ from statistics import correlation, fmean
 from benchmarks.lattice_sizes.measuring import ADAPTIVE, ALIGNMENTS, HARD, SOFTEST, STRICTEST, USUAL, WANTED
 from benchmarks.lattice_sizes.sums import ALL, Set, Summary
 from benchmarks.table import Table
-from polyref import AdaptivePenalty
+from polyref import AlignSettings
 
 READING = f"""
 ## How to read the tables
@@ -122,7 +122,7 @@ def quality(sets: Sequence[Set]) -> str:
 
 
 def adaptive(sets: Sequence[Set]) -> str:
-    start, enough = AdaptivePenalty().start, AdaptivePenalty().at_least
+    start, enough = AlignSettings().penalty_start, AlignSettings().at_least
 
     def share(one: Set, alignment: str) -> str:
         return f"{fmean(lattice.sentences >= enough for lattice in one.lattices[alignment]):.1%}"

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from polyref.align import AdaptivePenalty, AlignSettings
+from polyref.align import AlignSettings
 from polyref.data import Fields, Losses, WriteReport, WriteSettings, read, render, sample, write
 from polyref.draw import draw_lattice, lattice_in_notebook, lattice_steps, save_lattice
 from polyref.encode import Encoder, Encoding, WordVectors, open_encoder
@@ -29,7 +29,6 @@ Lattice._repr_svg_ = lattice_in_notebook
 __version__ = "0.1.0"
 
 __all__ = [
-    "AdaptivePenalty",
     "AlignSettings",
     "BatchSettings",
     "Encoder",

@@ -7,13 +7,34 @@ Not:  printing or exiting (cli/ does that).
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 
 class PolyrefError(Exception):
     """Anything that polyref refuses to do; its text is one clear line."""
 
 
 class SettingsError(PolyrefError):
-    """A setting, or two settings together, that make no sense."""
+    """A setting, or several together, that cannot be used: `penalty is 2; give a number from 0 to 1`.
+
+    `key` is the setting that the text begins with, `also` others that may be the cause. The command line and recipes
+    write keys in their own way (`said`).
+    """
+
+    def __init__(self, problem: str, cure: str = "", *, key: str = "", also: tuple[str, ...] = ()):
+        self.problem = problem
+        self.cure = cure
+        self.key = key
+        self.also = also
+        super().__init__(problem, cure)
+
+    def said(self, name: Callable[[str], str]) -> str:
+        """The text, with the key written as `name` writes it."""
+        text = f"{name(self.key)} {self.problem}" if self.key else self.problem
+        return f"{text}; {self.cure}" if self.cure else text
+
+    def __str__(self) -> str:
+        return self.said(str)
 
 
 class MissingExtraError(PolyrefError):

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import cycle, islice
 from time import perf_counter
-from typing import Literal, get_args
+from typing import Literal
 
 from polyref.align import AlignSettings
 from polyref.encode import ContextEncoder, Encoder, Encoding, default_encoder
@@ -19,6 +19,7 @@ from polyref.errors import InputError, SettingsError
 from polyref.example import Example, LatticeSummary, PseudoReference
 from polyref.fluency import LanguageModel, choose_fluent
 from polyref.lattice import AutoEngine, Engine, Lattice, SearchSettings, check_words, keep, merge, prepare
+from polyref.settings import part, setting, settings
 from polyref.stats import Tally
 from polyref.text import TextSettings, Tokens, tokenize
 
@@ -28,31 +29,32 @@ Shortfall = Literal["keep", "repeat", "fail"]
 CHUNK = 128
 
 
-@dataclass(frozen=True, slots=True)
+@settings
 class ExpandSettings:
-    """`per_example` is the paper's K': the references wanted in all, gold ones included.
+    """How each example gets its pseudo-references."""
 
-    `shortfall` says what happens where a lattice has too few sentences: keep what there is, repeat references in turn
-    (gold ones first), or fail. `fluency` is a margin: sentences that are less fluent than the least fluent gold
-    reference by more than that are left out; None leaves out none. `keep_lattice` keeps each lattice with its example,
-    so that more can be read off it later.
-    """
+    per_example: int = setting(
+        20, "References wanted per example, gold ones included (K').", at_least=1, short="-k", metavar="N"
+    )
+    shortfall: Shortfall = setting(
+        "keep", "Where a lattice has too few sentences: keep what there is, repeat references in turn, or fail."
+    )
+    fluency: float | None = setting(
+        None,
+        "Leave out sentences less fluent than the least fluent gold reference by more than this; try 0.",
+        at_least=-100,
+        at_most=100,
+        metavar="MARGIN",
+    )
+    keep_lattice: bool = setting(False, "Keep the lattices in the output, for fresh paths in every epoch.")
+    text: TextSettings = part(TextSettings)
+    align: AlignSettings = part(AlignSettings)
+    search: SearchSettings = part(SearchSettings)
 
-    per_example: int = 20
-    shortfall: Shortfall = "keep"
-    fluency: float | None = None
-    keep_lattice: bool = False
-    text: TextSettings = field(default_factory=TextSettings)
-    align: AlignSettings = field(default_factory=AlignSettings)
-    search: SearchSettings = field(default_factory=SearchSettings)
-
-    def __post_init__(self) -> None:
-        if not 1 <= self.per_example <= self.search.tie_limit:
-            raise SettingsError(f"per-example is {self.per_example}; give a number from 1 to {self.search.tie_limit:,}")
-        if self.fluency is not None and not -100 <= self.fluency <= 100:
-            raise SettingsError(f"the fluency margin is {self.fluency}; give a number of about 0 to 1")
-        if self.shortfall not in get_args(Shortfall):
-            raise SettingsError(f'unknown shortfall "{self.shortfall}"; choose one of {", ".join(get_args(Shortfall))}')
+    def check_together(self) -> None:
+        if self.per_example > self.search.tie_limit:
+            problem = f"is {self.per_example:,}, above the tie_limit of {self.search.tie_limit:,}"
+            raise SettingsError(problem, "ask for fewer", key="per_example")
 
 
 @dataclass(frozen=True, slots=True)

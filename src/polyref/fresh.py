@@ -13,10 +13,10 @@ from __future__ import annotations
 import hashlib
 import random
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from itertools import islice
-from typing import Literal, NamedTuple, TypeVar, get_args
+from typing import Literal, NamedTuple, TypeVar
 
 from polyref.errors import InputError, SettingsError
 from polyref.example import Example, PseudoReference
@@ -26,11 +26,11 @@ from polyref.lattice import AutoEngine, Engine, Lattice, SearchSettings, restore
 from polyref.lattice.ranking import Candidate
 from polyref.lattice.sampling import Draws
 from polyref.lattice.task import Found
+from polyref.settings import required, setting, settings
 
 By = Literal["uniform", "rank"]
 Passing = TypeVar("Passing")
 
-MIN_BLEU = 80.0
 # Sentences that are looked at for each that is wanted, and at least; smaller lattices are looked at as a whole.
 TRIES, LEAST_TRIES = 64, 1000
 # So many of the best sentences are ranked, or drawn from where few pass. One number for all epochs: what a larger
@@ -40,31 +40,30 @@ RANKED = 1000
 _NODES_FOR_POOL = 100_000
 
 
-@dataclass(frozen=True, slots=True)
+@settings
 class FreshSettings:
-    """`per_example` is how many pseudo-references an example gets in an epoch, gold references not counted.
+    """How pseudo-references are drawn anew for each epoch. `per_example` does not count gold references."""
 
-    `by` "uniform" draws them from all sentences that pass, each as likely as any other. "rank" takes the next best by
-    BLEU: the first epoch the best ones, the second those behind them. To pass, a sentence must score at least
-    `min_bleu` (0 admits those that score 0, too), and must not be less fluent than the least fluent gold reference by
-    more than `fluency`; None does not ask for that.
-    """
-
-    per_example: int
-    by: By = "uniform"
-    min_bleu: float = MIN_BLEU
-    fluency: float | None = None
-
-    def __post_init__(self) -> None:
-        most = SearchSettings().tie_limit
-        if not 1 <= self.per_example <= most:
-            raise SettingsError(f"fresh is {self.per_example}; give a number from 1 to {most:,}")
-        if self.by not in get_args(By):
-            raise SettingsError(f'unknown fresh-by "{self.by}"; choose one of {", ".join(get_args(By))}')
-        if not 0 <= self.min_bleu <= 100:
-            raise SettingsError(f"min-bleu is {self.min_bleu}; give a number from 0 to 100")
-        if self.fluency is not None and not -100 <= self.fluency <= 100:
-            raise SettingsError(f"the fluency margin is {self.fluency}; give a number of about 0 to 1")
+    per_example: int = required(
+        "Number of new pseudo-references per example in every epoch, from lattices that were kept.",
+        at_least=1,
+        at_most=10_000,
+        option="--fresh",
+        metavar="N",
+    )
+    by: By = setting(
+        "uniform", "uniform: all that pass are equally likely; rank: the next best in every epoch.", option="--fresh-by"
+    )
+    min_bleu: float = setting(
+        80.0, "Lowest BLEU of a fresh path; 0 admits those that score 0.", at_least=0, at_most=100, metavar="B"
+    )
+    fluency: float | None = setting(
+        None,
+        "How much less fluent than the least fluent gold reference a fresh path may be.",
+        at_least=-100,
+        at_most=100,
+        metavar="MARGIN",
+    )
 
 
 def draw_fresh(

@@ -7,17 +7,18 @@ from typing import Any
 
 import pytest
 
-from polyref import AdaptivePenalty, AlignSettings, SettingsError
+from polyref import AlignSettings, SettingsError
 
 
 def test_adaptive_penalty_steps_down_to_its_floor() -> None:
-    settings = AlignSettings(align="soft", penalty=AdaptivePenalty())
+    settings = AlignSettings(align="soft", penalty="adaptive")
     assert settings.penalties() == list(range(9_000, 2_999, -500))
-    assert settings.at_least == 100
+    assert settings.enough == 100
 
 
 def test_the_floor_is_tried_last_even_where_the_steps_miss_it() -> None:
-    assert AdaptivePenalty(start=0.5, step=0.2, floor=0.2).levels() == [5_000, 3_000, 2_000]
+    settings = AlignSettings("soft", penalty="adaptive", penalty_start=0.5, penalty_step=0.2, penalty_floor=0.2)
+    assert settings.penalties() == [5_000, 3_000, 2_000]
 
 
 def test_hard_alignment_does_not_depend_on_the_penalty() -> None:
@@ -31,26 +32,33 @@ def test_soft_alignment_shows_its_penalty() -> None:
 
 
 @pytest.mark.parametrize(
-    ("settings", "wrong", "message"),
+    ("wrong", "message"),
     [
-        (AlignSettings, {"align": "soggy"}, 'unknown align "soggy"; choose one of hard, soft'),
-        (AlignSettings, {"similarity": "dot"}, 'unknown similarity "dot"'),
-        (AlignSettings, {"merge_order": "star"}, 'unknown merge order "star"; choose one of tree, paper'),
-        (AlignSettings, {"penalty": 1.5}, "the penalty is 1.5; give a number from 0 to 1"),
-        (AlignSettings, {"position": -0.1}, "the position is -0.1; give a number from 0 to 1"),
-        (AlignSettings, {"position": float("nan")}, "the position is nan"),
-        (AlignSettings, {"veto": ["number"]}, 'unknown veto "number"; did you mean numbers? choose from numbers, neg'),
-        (AlignSettings, {"veto": ["xyz"]}, 'unknown veto "xyz"; choose from numbers, negation, marks, contrasts'),
-        (AlignSettings, {"veto": "numbers"}, 'the veto is the text "numbers"; give a list of kinds'),
-        (AdaptivePenalty, {"start": -0.1}, "the start is -0.1"),
-        (AdaptivePenalty, {"start": 0.2, "floor": 0.3}, "the floor 0.3 lies above the start 0.2; swap them"),
-        (AdaptivePenalty, {"step": 0.00001}, "the step is 1e-05; give a number from 0.0001 to 1"),
-        (AdaptivePenalty, {"at_least": 0}, "at-least is 0; give 1 or more"),
+        ({"align": "soggy"}, 'align is "soggy"; choose one of hard, soft'),
+        ({"similarity": "dot"}, 'similarity is "dot"; choose one of cosine, rescaled'),
+        ({"merge_order": "star"}, 'merge_order is "star"; choose one of tree, paper'),
+        ({"penalty": 1.5}, "penalty is 1.5; give a number from 0 to 1, or adaptive"),
+        ({"penalty": "low"}, 'penalty is "low"; give a number from 0 to 1, or adaptive'),
+        ({"position": -0.1}, "position is -0.1; give a number from 0 to 1"),
+        ({"position": float("nan")}, "position is nan"),
+        (
+            {"veto": ["number"]},
+            'veto is "number"; did you mean numbers? give a list of numbers, negation',
+        ),
+        ({"veto": ["xyz"]}, 'veto is "xyz"; give a list of numbers, negation, marks, contrasts'),
+        ({"veto": "numbers"}, 'veto is "numbers"; give a list of numbers, negation'),
+        ({"penalty_start": 1.5}, "penalty_start is 1.5; give a number from 0 to 1"),
+        ({"penalty_floor": -0.1}, "penalty_floor is -0.1; give a number from 0 to 1"),
+        ({"penalty_start": 0.2}, "penalty_floor is 0.3, above the penalty_start of 0.2; swap them"),
+        ({"penalty_step": 0.00001}, "penalty_step is 1e-05; give a number from 0.0001 to 1"),
+        ({"penalty_step": float("inf")}, "penalty_step is inf"),
+        ({"at_least": 0}, "at_least is 0; give a whole number, 1 or more"),
+        ({"align": "soft", "similarity": "cosine", "baseline": 0.1}, "baseline does not belong to the raw cosine"),
     ],
 )
-def test_a_setting_that_makes_no_sense_is_refused(settings: Any, wrong: dict[str, Any], message: str) -> None:
+def test_a_setting_that_makes_no_sense_is_refused(wrong: dict[str, Any], message: str) -> None:
     with pytest.raises(SettingsError, match=re.escape(message)):
-        settings(**wrong)
+        AlignSettings(**wrong)
 
 
 def test_kinds_of_veto_are_the_same_in_any_order_and_collection() -> None:

@@ -116,8 +116,8 @@ def test_a_name_tells_the_format_that_is_written(name, format):
         ("out.txt", {}, "the name does not tell the format; end it in one of .jsonl, .ndjson, .parquet"),
         ("out.parquet.gz", {}, "Parquet is compressed already"),
         ("out.jsonl", {"reference_columns": True}, "reference columns belong to csv and tsv, not to jsonl"),
-        ("out.csv", {"format": "excel"}, 'unknown format "excel"; choose one of jsonl, parquet'),
-        ("out.csv", {"line_breaks": "ignore"}, 'unknown line-breaks "ignore"; choose one of refuse, space'),
+        ("out.csv", {"format": "excel"}, 'format is "excel"; choose one of jsonl, parquet, coco, karpathy, csv, tsv'),
+        ("out.csv", {"line_breaks": "ignore"}, 'line_breaks is "ignore"; choose one of refuse, space'),
     ],
 )
 def test_a_way_of_writing_that_makes_no_sense_is_refused(name, how, says, tmp_path: Path):

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import made_up
 import pytest
+from polyref.experiment.cures import in_recipe_words
+from polyref.experiment.expanding import expanded
 
 from polyref.data import Fields, open_output, read
 from polyref.data.corpus import Corpus
 from polyref.errors import InputError, OutputError, SettingsError
 from polyref.experiment import expanding
-from polyref.experiment.cures import in_recipe_words
-from polyref.experiment.expanding import expanded
 from polyref.experiment.recipe import ExpandSection, ScheduleSection
 from polyref.feed import Stream
 from polyref.fresh import FreshSettings

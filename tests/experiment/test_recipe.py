@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-
-from polyref.errors import SettingsError
 from polyref.experiment.checking import section_of
 from polyref.experiment.keys import MEANINGS, keys, table
+
+from polyref.errors import SettingsError
 from polyref.experiment.recipe import recipe_of
 
 ROOT = Path(__file__).parents[2]

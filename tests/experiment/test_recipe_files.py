@@ -7,9 +7,9 @@ from typing import Any
 
 import made_up
 import pytest
+from polyref.experiment.files import check_files
 
 from polyref.errors import InputError
-from polyref.experiment.files import check_files
 from polyref.experiment.recipe import recipe_of
 
 

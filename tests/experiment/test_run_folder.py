@@ -14,10 +14,10 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("tokenizers")
 
 import made_up  # noqa: E402
+from polyref.experiment.place import taken  # noqa: E402
 
 import polyref  # noqa: E402
 from polyref.errors import OutputError, SettingsError  # noqa: E402
-from polyref.experiment.place import taken  # noqa: E402
 from polyref.experiment.reading import read_recipe  # noqa: E402
 from polyref.experiment.training import train_recipe  # noqa: E402
 from polyref.model.folder import load_model  # noqa: E402

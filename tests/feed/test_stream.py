@@ -138,10 +138,10 @@ def test_a_stream_goes_to_another_process(name, tmp_path: Path):
 @pytest.mark.parametrize(
     ("settings", "says"),
     [
-        ({"limit": 0}, "limit is 0; give 1 or more"),
-        ({"limit": 3, "gold_only": True}, "gold references are never cut; leave the limit out"),
-        ({"fresh": FreshSettings(2), "limit": 3}, "leave limit out"),
-        ({"fresh": FreshSettings(2), "gold_only": True}, "leave gold only out"),
+        ({"limit": 0}, "limit is 0; give a whole number from 1 to less than 2^31"),
+        ({"limit": 3, "gold_only": True}, "limit does not cut gold references; leave it out, or leave gold_only out"),
+        ({"fresh": FreshSettings(2), "limit": 3}, "limit does not go with fresh paths, which have a number of their"),
+        ({"fresh": FreshSettings(2), "gold_only": True}, "gold_only does not go with fresh paths, which have a numb"),
     ],
 )
 def test_settings_that_make_no_sense_are_refused(settings, says):

@@ -87,7 +87,7 @@ def test_equal_references_must_have_equal_states(plain: Engine) -> None:
 
 
 def test_an_unknown_tokenizer_is_refused(plain: Engine) -> None:
-    with pytest.raises(SettingsError, match='unknown tokenizer "moses"'):
+    with pytest.raises(SettingsError, match='tokenizer is "moses"; choose one of words, whitespace, characters'):
         restore(TWO, replace(KEPT, tokenizer="moses"), engine=plain)
 
 

@@ -151,11 +151,11 @@ def test_a_large_lattice_is_searched_to_the_end(
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"min_bleu": 101}, "min-bleu is 101; give a number from 0 to 100"),
-        ({"min_bleu": -1}, "min-bleu is -1"),
-        ({"seed": 2**63}, "the seed is 9223372036854775808; give a number of at most 64 bits"),
-        ({"node_budget": 0}, "node-budget is 0; give 1 or more"),
-        ({"tie_limit": 0}, "tie-limit is 0; give 1 or more"),
+        ({"min_bleu": 101}, "min_bleu is 101; give a number from 0 to 100"),
+        ({"min_bleu": -1}, "min_bleu is -1; give a number from 0 to 100"),
+        ({"seed": 2**63}, "seed is 9223372036854775808; give a whole number from -2"),
+        ({"node_budget": 0}, "node_budget is 0; give a whole number from 1 to less than 2"),
+        ({"tie_limit": 0}, "tie_limit is 0; give a whole number from 1 to less than 2"),
     ],
 )
 def test_settings_that_make_no_sense_are_refused(wrong: dict[str, Any], message: str) -> None:

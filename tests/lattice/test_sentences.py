@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from polyref import AdaptivePenalty, AlignSettings, Lattice, PolyrefError, SettingsError, WordVectors, sentence_bleu
+from polyref import AlignSettings, Lattice, PolyrefError, SettingsError, WordVectors, sentence_bleu
 from polyref.text import TextSettings
 
 CATS = ["The cat sleeps.", "a cat sleeps, now", "the dog isn't here."]
@@ -69,7 +69,7 @@ def test_adaptive_penalty_gives_way_until_there_are_enough(engine_name: Any) -> 
     references = ["the cat sat", "a kitten sat"]
 
     def penalty(at_least: int) -> float | None:
-        align = AlignSettings("soft", "cosine", AdaptivePenalty(0.9, 0.1, 0.5, at_least))
+        align = AlignSettings("soft", "cosine", "adaptive", penalty_step=0.1, penalty_floor=0.5, at_least=at_least)
         return Lattice.from_references(references, align=align, encoder=encoder, engine=engine_name).penalty
 
     assert [penalty(at_least) for at_least in (1, 2, 3, 4, 5)] == [0.9, 0.9, 0.7, 0.7, 0.5]

@@ -13,19 +13,19 @@ import pytest
 from samples import Families, caption_lines, captions
 from small_encoders import write_encoder
 
-from polyref.align import AdaptivePenalty, AlignSettings
-from polyref.data import Fields, read, render
+from polyref.align import AlignSettings
+from polyref.data import Fields, ReadSettings, read, render
 from polyref.encode import ContextEncoder, open_encoder
 from polyref.encode.opening import open_language_model
 from polyref.errors import InputError, OutputError, PolyrefError, SettingsError
 from polyref.expand import CHUNK, ExpandSettings, expand
 from polyref.lattice import PlainEngine
 from polyref.lattice import engine as engine_module
-from polyref.scale import Job, Progress, expand_file
+from polyref.scale import Job, Progress, ToolSettings, expand_file
 from polyref.stats import Tally
 
 HARD = ExpandSettings(per_example=8)
-SOFT = ExpandSettings(per_example=8, align=AlignSettings("soft", "cosine", AdaptivePenalty(at_least=50)))
+SOFT = ExpandSettings(per_example=8, align=AlignSettings("soft", "cosine", "adaptive", at_least=50))
 EXAMPLES = 2 * CHUNK + 40  # two chunks, and part of a third
 
 
@@ -59,8 +59,14 @@ def expected(settings: ExpandSettings, captions_file: Path) -> bytes:
     return "".join(render(result) + "\n" for result in results).encode()
 
 
+def job_of(input: str, output: str, settings: ExpandSettings = HARD, **others: Any) -> Job:
+    """`others` are fields of ReadSettings and of ToolSettings."""
+    reading = ReadSettings(**{key: others.pop(key) for key in ("fields", "max_line_bytes") if key in others})
+    return Job(input, output, settings, reading, ToolSettings(**others))
+
+
 def run(input: Path, output: Path, **job: Any) -> bytes:
-    expand_file(Job(str(input), str(output), **job))
+    expand_file(job_of(str(input), str(output), **job))
     return output.read_bytes()
 
 
@@ -144,7 +150,7 @@ def test_the_encoder_judges_where_no_other_model_is_named(model_name, captions_f
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_the_tally_counts_what_was_not_fluent_whatever_the_workers(workers, model_name, captions_file, tmp_path):
-    job = Job(
+    job = job_of(
         str(captions_file),
         str(tmp_path / "out.jsonl"),
         FLUENT["hard"],
@@ -205,7 +211,7 @@ def test_workers_take_over_where_the_first_chunk_has_shown_that_it_pays(
     monkeypatch.setattr(engine_module, "_CELLS_BEFORE_LOADING", 0)
     monkeypatch.setattr(engine_module, "_CELLS_BEFORE_COMPILING", 0)
     seen = []
-    job = Job(str(captions_file), str(tmp_path / "out.jsonl"), workers=2)
+    job = job_of(str(captions_file), str(tmp_path / "out.jsonl"), workers=2)
     expand_file(job, on_progress=lambda progress: seen.append(len(multiprocessing.active_children())))
     assert (tmp_path / "out.jsonl").read_bytes() == expected
     assert seen[0] == 0
@@ -214,7 +220,7 @@ def test_workers_take_over_where_the_first_chunk_has_shown_that_it_pays(
 
 def test_a_small_file_starts_no_workers(captions_file, tmp_path):
     seen = []
-    job = Job(str(captions_file), str(tmp_path / "out.jsonl"), workers=2)
+    job = job_of(str(captions_file), str(tmp_path / "out.jsonl"), workers=2)
     expand_file(job, on_progress=lambda progress: seen.append(len(multiprocessing.active_children())))
     assert seen == [0, 0, 0]
 
@@ -239,7 +245,7 @@ def test_other_names_of_keys_reach_the_workers(tmp_path):
 
 def test_progress_goes_up_to_the_end_of_the_file(captions_file, tmp_path):
     reports: list[Progress] = []
-    job = Job(str(captions_file), str(tmp_path / "out.jsonl"), engine="plain")
+    job = job_of(str(captions_file), str(tmp_path / "out.jsonl"), engine="plain")
     tally = expand_file(job, on_progress=reports.append)
     assert [report.examples for report in reports] == [CHUNK, 2 * CHUNK, EXAMPLES]
     assert [report.position for report in reports] == sorted(report.position for report in reports)
@@ -249,7 +255,7 @@ def test_progress_goes_up_to_the_end_of_the_file(captions_file, tmp_path):
 
 def test_the_tally_does_not_depend_on_workers(captions_file, tmp_path):
     alone, together = (
-        expand_file(Job(str(captions_file), str(tmp_path / "out.jsonl"), engine="plain", workers=workers))
+        expand_file(job_of(str(captions_file), str(tmp_path / "out.jsonl"), engine="plain", workers=workers))
         for workers in (1, 2)
     )
     assert {**together.summary(), "seconds": None} == {**alone.summary(), "seconds": None}
@@ -290,7 +296,7 @@ FAULTS = {
 def test_the_first_fault_of_a_file_is_told_whatever_the_number_of_workers(content, says, workers, tmp_path):
     path = tmp_path / "faulty.jsonl"
     path.write_bytes(content)
-    job = Job(str(path), str(tmp_path / "out.jsonl"), engine="plain", workers=workers, max_line_bytes=1500)
+    job = job_of(str(path), str(tmp_path / "out.jsonl"), engine="plain", workers=workers, max_line_bytes=1500)
     with pytest.raises(InputError) as refused:
         expand_file(job)
     assert str(refused.value).startswith(f"{path}{says}")
@@ -302,7 +308,7 @@ def test_an_example_that_falls_short_is_named_with_its_file_and_line(workers, tm
     path = tmp_path / "captions.jsonl"
     path.write_text('\n{"id": "short", "source": 1, "references": ["a cat"]}\n')
     settings = ExpandSettings(shortfall="fail")
-    job = Job(str(path), str(tmp_path / "out.jsonl"), settings, engine="plain", workers=workers)
+    job = job_of(str(path), str(tmp_path / "out.jsonl"), settings, engine="plain", workers=workers)
     with pytest.raises(InputError, match=r'captions.jsonl:2: the example "short" gives 1 references of 20'):
         expand_file(job)
     assert list(tmp_path.iterdir()) == [path]
@@ -316,7 +322,7 @@ def test_a_worker_that_dies_ends_the_run_with_an_error(tmp_path):
         for child in multiprocessing.active_children():
             child.kill()
 
-    job = Job(str(path), str(tmp_path / "out.jsonl"), engine="plain", workers=2)
+    job = job_of(str(path), str(tmp_path / "out.jsonl"), engine="plain", workers=2)
     with pytest.raises(PolyrefError, match=r"a worker process died \(out of memory\?\); use fewer workers"):
         expand_file(job, on_progress=kill_all)
     assert list(tmp_path.iterdir()) == [path]
@@ -328,23 +334,24 @@ def test_the_input_is_never_overwritten(captions_file, tmp_path):
     before = captions_file.read_bytes()
     for output in (captions_file, link):
         with pytest.raises(OutputError, match="this is the input file; choose another name"):
-            expand_file(Job(str(captions_file), str(output)))
+            expand_file(job_of(str(captions_file), str(output)))
     assert captions_file.read_bytes() == before
 
 
 @pytest.mark.parametrize(
     ("job", "says"),
     [
-        ({"workers": 0}, "workers is 0; give a number from 1 to 1024"),
+        ({"workers": 0}, "workers is 0; give a whole number from 1 to 1,024"),
         ({"workers": 1025}, "workers is 1025"),
-        ({"settings": HARD, "encoder": "english"}, "hard alignment takes no encoder; add --align soft"),
+        ({"settings": HARD, "encoder": "english"}, "encoder has no effect with hard alignment; set align to soft"),
+        ({"settings": HARD, "cache": "folder"}, "cache has no effect with hard alignment, which encodes nothing"),
+        ({"settings": SOFT, "cache": ""}, "cache has no name; name a folder"),
         (
-            {"settings": HARD, "cache": "folder"},
-            "hard alignment encodes nothing that could be cached; leave --cache out",
+            {"settings": SOFT, "language_model": "english"},
+            "language_model judges fluency, which is not set",
         ),
-        ({"settings": SOFT, "language_model": "english"}, "a language model judges fluency; add --fluency MARGIN"),
     ],
 )
 def test_a_job_that_makes_no_sense_is_refused(job, says):
     with pytest.raises(SettingsError, match=says):
-        replace(Job("in.jsonl", "out.jsonl"), **job)
+        job_of("in.jsonl", "out.jsonl", **job)

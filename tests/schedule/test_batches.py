@@ -167,9 +167,9 @@ def test_a_batch_holds_64_pairs_unless_told_otherwise():
     ("settings", "says"),
     [
         ({"pairs": None}, "a batch has no size"),
-        ({"pairs": 0}, "a batch of 0 pairs holds nothing; give 1 or more"),
-        ({"tokens": 0}, "a batch of 0 tokens holds nothing; give 1 or more"),
-        ({"bucket": -1}, "the bucket is -1 batches"),
+        ({"pairs": 0}, "pairs is 0; give a whole number, 1 or more"),
+        ({"tokens": 0}, "tokens is 0; give a whole number, 1 or more"),
+        ({"bucket": -1}, "bucket is -1; give a whole number, 0 or more"),
     ],
 )
 def test_settings_that_make_no_sense_are_refused(settings, says):

@@ -269,5 +269,5 @@ def test_an_epoch_is_a_whole_number(epoch):
 
 
 def test_a_seed_is_a_whole_number():
-    with pytest.raises(SettingsError, match=r"the seed is 1.0; give a whole number"):
+    with pytest.raises(SettingsError, match=r"seed is 1.0; give a whole number from -2"):
         ScheduleSettings(seed=1.0)

@@ -126,7 +126,7 @@ def test_what_cannot_be_scored_is_refused(hypotheses, references, says):
 
 
 def test_unknown_choices_are_refused():
-    with pytest.raises(SettingsError, match='unknown tokenizer "14a"; choose one of 13a, '):
+    with pytest.raises(SettingsError, match='tokenizer is "14a"; did you mean 13a'):
         BleuSettings("14a")
-    with pytest.raises(SettingsError, match='unknown smoothing "add"; choose one of exp, none'):
+    with pytest.raises(SettingsError, match='smoothing is "add"; choose one of exp, none'):
         BleuSettings(smoothing="add")

@@ -127,7 +127,9 @@ def test_half_a_character_is_refused(learned: Subwords):
 
 @pytest.mark.parametrize("number", [-1, 400])
 def test_a_number_that_is_no_unit_is_refused(learned: Subwords, number: int):
-    with pytest.raises(InputError, match=f"{number} is not a unit of the vocabulary; give numbers below {len(learned)}"):
+    with pytest.raises(
+        InputError, match=f"{number} is not a unit of the vocabulary; give numbers below {len(learned)}"
+    ):
         learned.decode([5, number])
 
 

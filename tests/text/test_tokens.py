@@ -133,7 +133,7 @@ def test_a_text_begins_without_a_space_whatever_word_comes_first():
 
 
 def test_an_unknown_tokenizer_is_refused_with_the_ones_that_exist():
-    with pytest.raises(SettingsError, match='unknown tokenizer "moses"; choose one of words, whitespace, characters'):
+    with pytest.raises(SettingsError, match='tokenizer is "moses"; choose one of words, whitespace, characters'):
         TextSettings("moses")  # type: ignore[arg-type]
 
 

@@ -10,32 +10,20 @@ from typing import Annotated, Any
 import typer
 
 from polyref.cli import options as o
-from polyref.data import MAX_LINE_BYTES, Fields, Input, Losses, WriteReport, WriteSettings, read
-from polyref.data.settings import LineBreaks
+from polyref.data import Input, Losses, ReadSettings, WriteReport, WriteSettings, read
 from polyref.data.writing import check_not_input, write_unique
 
 
+@o.from_settings()
 def convert(
     files: o.Inputs,
-    output: Annotated[str, typer.Argument(metavar="OUT", help="Where to; the name tells the format.")],
-    input_format: o.FromOption = None,
-    output_format: o.ToOption = None,
+    output: Annotated[str, typer.Argument(metavar="OUT", help="Output; its name tells the format.")],
+    reading: ReadSettings,
+    settings: WriteSettings,
     limit: Annotated[
-        int | None, typer.Option(metavar="N", help="References an example: all gold ones, then pseudo-references.")
+        int | None,
+        typer.Option(metavar="N", help="References per example: all gold ones, then the best pseudo-references."),
     ] = None,
-    pseudo_as_references: Annotated[
-        bool, typer.Option("--pseudo-as-references", help="Make pseudo-references references like any other.")
-    ] = False,
-    reference_columns: Annotated[
-        bool, typer.Option("--reference-columns", help="CSV, TSV: an example a row, with a column a reference.")
-    ] = False,
-    line_breaks: Annotated[
-        LineBreaks, typer.Option(help="Texts that parallel text or TSV cannot hold: refuse, or write spaces.")
-    ] = "refuse",
-    id_field: o.IdField = "id",
-    source_field: o.SourceField = "source",
-    references_field: o.ReferencesField = "references",
-    max_line_bytes: o.MaxLineBytes = MAX_LINE_BYTES,
     as_json: o.JsonOption = False,
 ) -> None:
     """Write the examples of a file in another format.
@@ -43,11 +31,10 @@ def convert(
     OUT ends in .jsonl, .parquet, .json (COCO), .csv, .tsv or .src (parallel text: out.src, out.ref0, out.ref1, ...),
     and in .gz or .zst behind that. Several files are parallel text: sources, then references.
     """  # fmt: skip
-    settings = WriteSettings(output_format, reference_columns, pseudo_as_references, line_breaks)
-    fields = Fields(id_field, source_field, references_field)
-    check_not_input(output, settings, Input.of(files, input_format, max_line_bytes))
+    fields, format, max_line_bytes = reading.fields, reading.format, reading.max_line_bytes
+    check_not_input(output, settings, Input.of(files, format, max_line_bytes))
     not_read = Losses()
-    examples = read(files, fields, format=input_format, limit=limit, max_line_bytes=max_line_bytes, losses=not_read)
+    examples = read(files, fields, format=format, limit=limit, max_line_bytes=max_line_bytes, losses=not_read)
     report = replace(write_unique(examples, output, fields, settings), not_read=not_read)
     # The summary goes where the examples do not.
     stream = sys.stderr if o.is_standard_output(output) else sys.stdout

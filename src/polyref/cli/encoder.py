@@ -7,11 +7,12 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from polyref.cli import options as o
+from polyref.encode.settings import TrainSettings, Use
 from polyref.errors import InputError, SettingsError
 from polyref.text import TextSettings
 
@@ -24,49 +25,24 @@ Texts = Annotated[
     typer.Argument(metavar="TEXT...", help="Text with a sentence a line (.txt), or data sets in any of the formats."),
 ]
 Name = Annotated[str, typer.Argument(metavar="NAME", help="english, a folder, vectors:FILE or huggingface:NAME.")]
-Use = Literal["references", "source", "both"]
 MOST_THREADS = 1024
-UseOption = Annotated[Use, typer.Option("--use", help="Of data sets: their references, their sources, or both.")]
+_NOT_OF_ENCODERS = ("average", "validate_every", "recent", "patience", "precision")
 
 
+@o.from_settings(settings=("buckets", "spelled", "goal", "updates", "weight_decay", *_NOT_OF_ENCODERS))
 def train(
     texts: Texts,
     output: Annotated[str, typer.Option("-o", "--output", metavar="FOLDER", help="Where the encoder goes.")],
+    settings: TrainSettings,
     without: Annotated[
         list[str] | None,
         typer.Option("--without", metavar="FILE", help="Leave out the sentences of this file; may be given again."),
     ] = None,
-    use: UseOption = "references",
     vectors: Annotated[
         str | None,
         typer.Option("--vectors", metavar="FILE", help="Start from word vectors (npz, GloVe or fastText text)."),
     ] = None,
-    freeze: Annotated[bool, typer.Option("--freeze", help="Keep those vectors as they are.")] = False,
-    cutoff: Annotated[int, typer.Option(metavar="N", help="Words that occur as often are predicted.")] = 3,
-    readable: Annotated[
-        int, typer.Option(metavar="N", help="With --vectors: words that the encoder can read in all.")
-    ] = 30_000,
-    vector_size: Annotated[int, typer.Option(metavar="N", help="Numbers in a word's vector.")] = 100,
-    state_size: Annotated[int, typer.Option(metavar="N", help="Numbers in a state, of each direction.")] = 256,
-    softmax: Annotated[
-        Literal["full", "adaptive"], typer.Option(help="adaptive: faster where the vocabulary is large.")
-    ] = "full",
-    dropout: Annotated[float, typer.Option(metavar="P", help="Share of numbers left out in training.")] = 0.3,
-    epochs: Annotated[int, typer.Option(metavar="N", help="The most passes over the text.")] = 20,
-    optimiser: Annotated[Literal["sgd", "adamw"], typer.Option(help="How weights are updated.")] = "adamw",
-    learning_rate: Annotated[float, typer.Option(metavar="R", help="Where it starts.")] = 2e-3,
-    decay: Annotated[float, typer.Option(metavar="F", help="The rate's factor after an epoch without gain.")] = 0.5,
-    gain: Annotated[float, typer.Option(metavar="SHARE", help="What counts as a gain in perplexity.")] = 0.01,
-    stop_after: Annotated[int, typer.Option(metavar="N", help="So many epochs without gain end it.")] = 5,
-    clip: Annotated[float, typer.Option(metavar="C", help="The largest norm of the gradients.")] = 1.0,
-    words_at_once: Annotated[int, typer.Option(metavar="N", help="Words in a batch, about.")] = 1024,
-    held_out: Annotated[float, typer.Option(metavar="SHARE", help="Sentences that validate.")] = 0.02,
-    save_every: Annotated[int, typer.Option(metavar="N", help="Updates between checkpoints.")] = 1000,
-    seed: Annotated[int, typer.Option(help="Decides starting weights, order and dropout.")] = 0,
     threads: Annotated[int | None, typer.Option(metavar="N", help="Threads of torch.  [default: all cores]")] = None,
-    licence: Annotated[str, typer.Option(metavar="TEXT", help="A note on the licence of the text.")] = "",
-    tokenizer: o.TokenizerOption = "words",
-    keep_case: o.KeepCase = False,
     as_json: o.JsonOption = False,
 ) -> None:
     """Train an encoder on your own text: the paper's bidirectional language model.
@@ -76,9 +52,7 @@ def train(
     from polyref.data.extras import load
 
     torch = load("torch", purpose="training an encoder", extra="torch")
-    from polyref.encode.language_model import ModelSettings
-    from polyref.encode.training import TrainSettings, train_encoder
-    from polyref.fit import Decay, FitSettings
+    from polyref.encode.training import train_encoder
 
     if not output.strip():
         raise SettingsError("the output has no name; give -o FOLDER")
@@ -86,26 +60,7 @@ def train(
         if not 1 <= threads <= MOST_THREADS:
             raise SettingsError(f"threads is {threads}; give a number from 1 to {MOST_THREADS}")
         torch.set_num_threads(threads)
-    settings = TrainSettings(
-        cutoff=cutoff,
-        readable=readable,
-        words_at_once=words_at_once,
-        held_out=held_out,
-        use=use,
-        licence=licence,
-        text=TextSettings(tokenizer, fold_case=not keep_case),
-        model=ModelSettings(vector_size, state_size, softmax=softmax, dropout=dropout, freeze=freeze),
-        fit=FitSettings(
-            epochs=epochs,
-            optimiser=optimiser,
-            learning_rate=learning_rate,
-            clip=clip,
-            decay=Decay(decay, gain, stop_after),
-            save_every=save_every,
-            seed=seed,
-        ),
-    )
-    with _progress(epochs, quiet=as_json) as (on_start, on_step):
+    with _progress(settings.fit.epochs, quiet=as_json) as (on_start, on_step):
         train_encoder(
             texts, output, settings, vectors=vectors, without=without or (), on_start=on_start, on_step=on_step
         )
@@ -225,13 +180,15 @@ def _rows(facts: dict[str, Any], indent: str = "") -> Iterator[str]:
             yield f"{label:<24} {f'{value:,}' if type(value) is int else value}\n"
 
 
+@o.from_settings()
 def calibrate(
     name: Name,
     texts: Texts,
+    settings: TextSettings,
+    use: Annotated[
+        Use, typer.Option("--use", help="Of data sets: their references, their sources, or both.")
+    ] = "references",
     save: Annotated[bool, typer.Option("--save", help="Keep it in the encoder's folder.")] = False,
-    use: UseOption = "references",
-    tokenizer: o.TokenizerOption = "words",
-    keep_case: o.KeepCase = False,
     as_json: o.JsonOption = False,
 ) -> None:
     """Measure on your own text what unrelated words share: the baseline that similarities are rescaled by."""
@@ -241,7 +198,7 @@ def calibrate(
     from polyref.encode.training_text import unrelated_of
 
     encoder = open_encoder(name)
-    sentences = unrelated_of(texts, use, TextSettings(tokenizer, fold_case=not keep_case))
+    sentences = unrelated_of(texts, use, settings)
     if isinstance(encoder, Choosy):
         encoder.check(sentences)
     try:

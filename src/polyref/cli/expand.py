@@ -10,108 +10,34 @@ import typer
 
 from polyref.cli import options as o
 from polyref.cli.progress import progress_bar
-from polyref.data import MAX_LINE_BYTES, Fields, WriteReport
+from polyref.data import ReadSettings, WriteReport, WriteSettings
 from polyref.errors import SettingsError
-from polyref.expand import ExpandSettings, Shortfall
-from polyref.lattice import NODE_BUDGET, SearchSettings
-from polyref.text import TextSettings
+from polyref.expand import ExpandSettings
+from polyref.scale import Job, ToolSettings, expand_file
 
 
+@o.from_settings(
+    settings=("tie_limit", "unseen_marks"), writing=("reference_columns", "pseudo_as_references", "line_breaks")
+)
 def expand(
     files: o.Inputs,
+    settings: ExpandSettings,
+    tools: ToolSettings,
+    reading: ReadSettings,
+    writing: WriteSettings,
     output: Annotated[
-        str, typer.Option("-o", "--output", metavar="FILE", help="Where to; the name tells format and compression.")
+        str, typer.Option("-o", "--output", metavar="FILE", help="Output; its name tells format and compression.")
     ] = "-",
-    per_example: Annotated[
-        int, typer.Option("-k", "--per-example", metavar="N", help="References wanted in all, gold ones included.")
-    ] = 20,
-    align: o.AlignOption = "hard",
-    encoder: o.EncoderOption = None,
-    penalty: o.PenaltyOption = None,
-    start: o.StartOption = None,
-    step: o.StepOption = None,
-    floor: o.FloorOption = None,
-    at_least: o.AtLeastOption = None,
-    similarity: o.SimilarityOption = None,
-    veto: o.VetoOption = None,
-    position: o.PositionOption = None,
-    baseline: o.BaselineOption = None,
     preset: o.PresetOption = None,
-    merge_order: o.MergeOrderOption = "tree",
-    tokenizer: o.TokenizerOption = "words",
-    keep_case: o.KeepCase = False,
-    shortfall: Annotated[
-        Shortfall, typer.Option(help="Where a lattice has too few: keep what there is, repeat in turn, or fail.")
-    ] = "keep",
-    min_bleu: o.MinBleu = None,
-    fluency: Annotated[
-        float | None,
-        typer.Option(
-            "--fluency",
-            metavar="MARGIN",
-            help="Leave out sentences less fluent than the least fluent gold reference by more; try 0.",
-        ),
-    ] = None,
-    language_model: Annotated[
-        str | None,
-        typer.Option(
-            "--language-model",
-            metavar="NAME",
-            help="What judges fluency: english or a folder.  [default: the encoder if it can, else english]",
-        ),
-    ] = None,
-    keep_lattice: Annotated[
-        bool,
-        typer.Option("--keep-lattice", help="Keep the lattices in the file: more is read off them later (--fresh)."),
-    ] = False,
-    cache: Annotated[
-        str | None, typer.Option("--cache", metavar="FOLDER", help="Keep what a costly encoder found in this folder.")
-    ] = None,
-    seed: o.SeedOption = 0,
-    node_budget: o.NodeBudget = NODE_BUDGET,
-    workers: Annotated[
-        int, typer.Option("-w", "--workers", metavar="N", help="Processes; the result does not depend on it.")
-    ] = 1,
-    engine: o.EngineOption = "auto",
-    input_format: o.FromOption = None,
-    output_format: o.ToOption = None,
-    id_field: o.IdField = "id",
-    source_field: o.SourceField = "source",
-    references_field: o.ReferencesField = "references",
-    max_line_bytes: o.MaxLineBytes = MAX_LINE_BYTES,
     as_json: o.JsonOption = False,
 ) -> None:
     """Add pseudo-references to every example of a file.
 
     The output is the input with "pseudo_references" and "lattice" added to each record.
     """  # fmt: skip
-    from polyref.scale import Job, expand_file
-
-    adaptive = {"start": start, "step": step, "floor": floor, "at_least": at_least}
-    job = Job(
-        input=tuple(files),
-        output=output,
-        settings=ExpandSettings(
-            per_example=per_example,
-            shortfall=shortfall,
-            fluency=fluency,
-            keep_lattice=keep_lattice,
-            text=TextSettings(tokenizer, fold_case=not keep_case),
-            align=o.align_settings(align, similarity, penalty, adaptive, merge_order, preset, veto, position, baseline),
-            search=SearchSettings(seed, min_bleu, node_budget),
-        ),
-        fields=Fields(id_field, source_field, references_field),
-        encoder=encoder,
-        cache=cache,
-        language_model=language_model,
-        engine=engine,
-        workers=workers,
-        max_line_bytes=max_line_bytes,
-        input_format=input_format,
-        output_format=output_format,
-    )
-    if keep_lattice and job.written_format == "parallel":
-        raise SettingsError("parallel text cannot hold lattices; choose another format, or leave --keep-lattice out")
+    job = Job(tuple(files), output, settings, reading, tools, writing.format)
+    if settings.keep_lattice and job.written_format == "parallel":
+        raise SettingsError("has no place in parallel text", "choose another format", key="keep_lattice")
     to_standard_output = o.is_standard_output(output)
     report = WriteReport()
     with progress_bar(files[0], "expanding", "examples") as show:

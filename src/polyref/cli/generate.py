@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
@@ -14,14 +14,15 @@ import typer
 
 from polyref.cli import options as o
 from polyref.cli.progress import Show, progress_bar
-from polyref.data import MAX_LINE_BYTES, Fields, Input, Losses, WriteSettings, open_output
+from polyref.data import Input, Losses, ReadSettings, WriteSettings, open_output
 from polyref.data.formats import format_of_name, without_compression
 from polyref.data.output import check_output_is_none_of
 from polyref.data.sources import Source, read_sources
 from polyref.data.writing import check_not_input
 from polyref.errors import SettingsError
 from polyref.fit.settings import Device
-from polyref.model.settings import BeamSettings, CaptionerSettings, Scoring, check_size
+from polyref.model.settings import BeamSettings, CaptionerSettings, check_size
+from polyref.settings import build, keys
 
 if TYPE_CHECKING:
     from polyref.features.features import Features
@@ -33,14 +34,17 @@ _DIGITS = 4
 _KEPT = ("*.safetensors", "*.json", "*.toml", "*.log", "log.jsonl", "expanded-*.jsonl", "checkpoints/*/*")
 
 
+@o.from_settings(beam=("stop_early",), reading=("format",))
 def generate(
     model: Annotated[str, typer.Argument(metavar="MODEL", help="The folder that polyref train has made.")],
     input: Annotated[
         str,
         typer.Argument(metavar="INPUT", help="Sources: any of the formats, or one a line (.txt); - is standard input."),
     ],
+    beam: Annotated[dict[str, Any], o.Given(BeamSettings, "as in the recipe")],
+    reading: ReadSettings,
     output: Annotated[
-        str, typer.Option("-o", "--output", metavar="OUT", help="Where to: records, or lines where it ends in .txt.")
+        str, typer.Option("-o", "--output", metavar="OUT", help="Output: records, or lines if it ends in .txt.")
     ] = "-",
     features: Annotated[
         str | None, typer.Option("--features", metavar="FILE", help="Captioners: the features of the images.")
@@ -48,19 +52,6 @@ def generate(
     feature_ids: Annotated[
         str | None, typer.Option("--feature-ids", metavar="FILE", help="Their ids, one a line, where FILE has none.")
     ] = None,
-    beam: Annotated[int | None, typer.Option("--beam", metavar="N", help="How wide it searches.")] = None,
-    best: Annotated[
-        int | None, typer.Option("--best", metavar="N", help="So many texts each, with their scores.")
-    ] = None,
-    scoring: Annotated[Scoring | None, typer.Option("--scoring", help="What the search ranks by.")] = None,
-    reward: Annotated[float | None, typer.Option("--reward", metavar="R", help="rewarded: what a token earns.")] = None,
-    bound: Annotated[
-        float | None, typer.Option("--bound", metavar="B", help="rewarded: up to so many times the source's length.")
-    ] = None,
-    power: Annotated[
-        float | None, typer.Option("--power", metavar="P", help="normalised: the power of the length.")
-    ] = None,
-    longest: Annotated[int | None, typer.Option("--longest", metavar="N", help="The most tokens of a text.")] = None,
     batch: Annotated[
         int, typer.Option("--batch", metavar="N", help="Sources at once; the result does not depend on it.")
     ] = 32,
@@ -68,10 +59,6 @@ def generate(
         Device, typer.Option("--device", help="Where it computes; auto takes a GPU if there is one.")
     ] = "auto",
     input_format: o.SourcesFromOption = None,
-    id_field: o.IdField = "id",
-    source_field: o.SourceField = "source",
-    references_field: o.ReferencesField = "references",
-    max_line_bytes: o.MaxLineBytes = MAX_LINE_BYTES,
     as_json: o.JsonOption = False,
 ) -> None:
     """Write what a trained model says about each source.
@@ -81,20 +68,19 @@ def generate(
     Needs torch: pip install "polyref[torch]".
     """  # fmt: skip
     _check_output(output, input, model, features, feature_ids)
-    as_text = _is_text(output, best)
+    as_text = _is_text(output, beam.get("best"))
     check_size("batch", batch)
     from polyref.model.loading import load_model
 
     trained = load_model(model, device)
-    choices = {"scoring": scoring, "reward": reward, "bound": bound, "power": power, "longest": longest}
-    best = 1 if as_text and best is None else best  # a line holds one text
-    settings = _beam(trained.beam, beam, best, {name: given for name, given in choices.items() if given is not None})
+    settings = _beam(trained.beam, {"best": 1, **beam} if as_text else beam)  # a line holds one text
     images = _features(trained, features, feature_ids)
-    fields = Fields(id_field, source_field, references_field)
     losses = Losses()
 
     def sources(losses: Losses) -> Iterator[Source]:
-        return read_sources(input, fields, format=input_format, max_line_bytes=max_line_bytes, losses=losses)
+        return read_sources(
+            input, reading.fields, format=input_format, max_line_bytes=reading.max_line_bytes, losses=losses
+        )
 
     if images is not None and _can_be_read_twice(input):
         _check_ids(sources(Losses()), images)
@@ -124,16 +110,15 @@ def _is_text(output: str, best: int | None) -> bool:
     return False
 
 
-def _beam(usual: BeamSettings, beam: int | None, best: int | None, choices: dict[str, Any]) -> BeamSettings:
-    """The model's own settings with what is given; more texts than the beam is wide widen it, unless it is given."""
-    best = usual.best if best is None else best
-    scoring = choices.get("scoring", usual.scoring)
-    for name, needed in (("reward", "rewarded"), ("bound", "rewarded"), ("power", "normalised")):
-        if name in choices and scoring != needed:
-            raise SettingsError(
-                f"--{name} belongs to {needed} scores, and these are {scoring}; add --scoring {needed}, or leave it out"
-            )
-    return replace(usual, beam=max(usual.beam, best) if beam is None else beam, best=best, **choices)
+def _beam(usual: BeamSettings, given: dict[str, Any]) -> BeamSettings:
+    """The model's own settings with those given; more texts than the beam is wide widen it, unless it is given."""
+    settings = build(BeamSettings, {"beam": max(usual.beam, given.get("best", 1)), **given}, usual)
+    for key in keys(BeamSettings):
+        if key.name in given and key.declared.needs not in (None, ("scoring", settings.scoring)):
+            assert key.declared.needs is not None
+            problem = f"has no effect on {settings.scoring} scores"
+            raise SettingsError(problem, f"set scoring to {key.declared.needs[1]}, or leave it out", key=key.name)
+    return settings
 
 
 def _features(trained: TrainedModel, features: str | None, ids: str | None) -> Features | None:

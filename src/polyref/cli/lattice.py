@@ -11,13 +11,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from polyref.align import AlignSettings
 from polyref.cli import options as o
 from polyref.cli.lattices import Lattices, about, with_files
-from polyref.data import MAX_LINE_BYTES, Fields
+from polyref.data import ReadSettings
 from polyref.data.jsonl import decimal_text
 from polyref.data.lines import read_lines
 from polyref.errors import InputError, SettingsError
-from polyref.lattice import NODE_BUDGET, Lattice, SearchSettings, Sentence
+from polyref.lattice import Lattice, SearchSettings, Sentence
+from polyref.scale import ToolSettings
 from polyref.text import TextSettings
 
 if TYPE_CHECKING:
@@ -26,8 +28,14 @@ if TYPE_CHECKING:
 MOST_SENTENCES = 10_000  # an example, as expand has it
 
 
+@o.from_settings(tools=("language_model", "cache", "workers"), search=("tie_limit", "unseen_marks"))
 def lattice(
     file: o.Input,
+    align: AlignSettings,
+    text: TextSettings,
+    search: SearchSettings,
+    tools: ToolSettings,
+    reading: ReadSettings,
     id: o.Id = None,
     output: Annotated[
         str | None,
@@ -50,44 +58,16 @@ def lattice(
     score: Annotated[
         str | None, typer.Option("--score", metavar="FILE", help="Score the sentences of a file, one a line.")
     ] = None,
-    align: o.AlignOption = "hard",
-    encoder: o.EncoderOption = None,
-    penalty: o.PenaltyOption = None,
-    start: o.StartOption = None,
-    step: o.StepOption = None,
-    floor: o.FloorOption = None,
-    at_least: o.AtLeastOption = None,
-    similarity: o.SimilarityOption = None,
-    veto: o.VetoOption = None,
-    position: o.PositionOption = None,
-    baseline: o.BaselineOption = None,
     preset: o.PresetOption = None,
-    merge_order: o.MergeOrderOption = "tree",
-    tokenizer: o.TokenizerOption = "words",
-    keep_case: o.KeepCase = False,
-    min_bleu: o.MinBleu = None,
-    seed: o.SeedOption = 0,
-    node_budget: o.NodeBudget = NODE_BUDGET,
-    engine: o.EngineOption = "auto",
-    input_format: o.FromOption = None,
-    id_field: o.IdField = "id",
-    source_field: o.SourceField = "source",
-    references_field: o.ReferencesField = "references",
-    max_line_bytes: o.MaxLineBytes = MAX_LINE_BYTES,
     as_json: o.JsonOption = False,
 ) -> None:
     """Show the lattice of each example: its size, how many sentences it holds, and some of them; or draw it."""
-    adaptive = {"start": start, "step": step, "floor": floor, "at_least": at_least}
-    settings = o.align_settings(align, similarity, penalty, adaptive, merge_order, preset, veto, position, baseline)
-    text = TextSettings(tokenizer, fold_case=not keep_case)
-    fields = Fields(id_field, source_field, references_field)
-    search = SearchSettings(seed, min_bleu, node_budget)
     show = _Show(best, listed, sample, None if score is None else _sentences(score), steps, search)
     if output is not None:
         from polyref.draw import GRAPHS, PICTURES, suffix_of
 
         suffix_of(output, PICTURES if steps else PICTURES + GRAPHS)  # before anything is read
-    lattices = Lattices(file, id, fields, max_line_bytes, settings, text, encoder, engine, input_format)
+    lattices = Lattices(file, id, reading, align, text, tools)
     for example, merged, path in with_files(lattices, output):
         report = show.report(example, merged)
         if path is not None:

@@ -12,12 +12,13 @@ from itertools import islice
 
 from polyref.align import AlignSettings
 from polyref.cli import options as o
-from polyref.data import Fields, Format, read
+from polyref.data import ReadSettings, read
 from polyref.data.lines import display_name
 from polyref.encode import open_encoder
 from polyref.errors import InputError, SettingsError
 from polyref.example import Example
-from polyref.lattice import EngineName, Lattice, check_encoder, engine_named
+from polyref.lattice import Lattice, check_encoder, engine_named
+from polyref.scale import ToolSettings
 from polyref.text import TextSettings
 
 
@@ -27,21 +28,23 @@ class Lattices:
 
     file: str
     id: str | None
-    fields: Fields
-    max_line_bytes: int
+    reading: ReadSettings
     align: AlignSettings
     text: TextSettings
-    encoder: str | None
-    engine: EngineName
-    format: Format | None = None
+    tools: ToolSettings
 
     def __iter__(self) -> Iterator[tuple[Example, Lattice]]:
-        check_encoder(self.align, self.encoder)
-        encoder = open_encoder(self.encoder) if self.encoder is not None else None
+        check_encoder(self.align, self.tools.encoder)
+        encoder = open_encoder(self.tools.encoder) if self.tools.encoder is not None else None
+        reading = self.reading
         examples = read(
-            self.file, self.fields, require_source=False, max_line_bytes=self.max_line_bytes, format=self.format
+            self.file,
+            reading.fields,
+            require_source=False,
+            max_line_bytes=reading.max_line_bytes,
+            format=reading.format,
         )
-        engine = engine_named(self.engine, o.say_compiling)
+        engine = engine_named(self.tools.engine, o.say_compiling)
         found = False
         for example in examples:
             if self.id is not None and example.id != self.id:

@@ -1,30 +1,32 @@
-"""Options that several verbs share, and the settings that they make.
+"""Options of the verbs: those made from settings, and those that several verbs share.
 
-In:   values from the command line. Out: the rooms' settings. Not: the verbs.
+In:   a verb with parameters that are settings classes.
+Out:  the same verb with one option for each setting; what it raises names options.
+Not:  what the settings are (each room declares its own), the verbs.
 """
 
 from __future__ import annotations
 
+import inspect
 import os
 import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, is_dataclass
+from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 import typer
 
-from polyref.align import VETO_KINDS, AdaptivePenalty, AlignSettings, MergeOrder, Similarity, VetoKind
-from polyref.align.settings import Alignment
-from polyref.data import Format, Losses
+from polyref.align import PRESETS
+from polyref.data import Losses
 from polyref.data.sources import SourceFormat
 from polyref.errors import SettingsError
-from polyref.lattice import EngineName
-from polyref.text.tokens import Tokenizer
+from polyref.settings import Key, build, contents, keys
 
-Preset = Literal["paper"]
-PAPER_PENALTY = 0.6
 ThemeName = Literal["light", "dark", "auto"]  # as the drawings have it; not taken from there, so that help starts fast
 
-Input = Annotated[str, typer.Argument(metavar="FILE", help="Examples, in any of the formats; - reads standard input.")]
+Input = Annotated[str, typer.Argument(metavar="FILE", help="Examples, in any format; - reads standard input.")]
 Inputs = Annotated[
     list[str],
     typer.Argument(
@@ -32,112 +34,178 @@ Inputs = Annotated[
         help="Examples: JSON Lines, Parquet, COCO, Karpathy, CSV, TSV or parallel text; - reads standard input.",
     ),
 ]
-FromOption = Annotated[
-    Format | None, typer.Option("--from", help="The format that is read.  [default: told by the content]")
-]
 SourcesFromOption = Annotated[
-    SourceFormat | None, typer.Option("--from", help="The format that is read.  [default: told by the content]")
-]
-ToOption = Annotated[
-    Format | None, typer.Option("--to", help="The format that is written.  [default: told by the name]")
+    SourceFormat | None, typer.Option("--from", help="Format of the input.  [default: told by the content]")
 ]
 Id = Annotated[str | None, typer.Option("--id", metavar="ID", help="Only the example with this id.")]
-IdField = Annotated[str, typer.Option(metavar="KEY", help="The key of an example's id (optional in the file).")]
-SourceField = Annotated[str, typer.Option(metavar="KEY", help="The key of the source.")]
-ReferencesField = Annotated[str, typer.Option(metavar="KEY", help="The key of the list of references.")]
-MaxLineBytes = Annotated[int, typer.Option(metavar="N", help="The longest line that is read.")]
-AlignOption = Annotated[
-    Alignment, typer.Option("--align", help="hard: equal words are linked. soft: words whose vectors are alike.")
-]
-EncoderOption = Annotated[
-    str | None,
-    typer.Option(
-        "--encoder",
-        metavar="NAME",
-        help="Soft alignment's vectors: english, a folder of your own, vectors:FILE (npz, GloVe or fastText text) or "
-        "huggingface:NAME.  [default: english]",
-    ),
-]
-SimilarityOption = Annotated[
-    Similarity | None,
-    typer.Option(
-        "--similarity", help="cosine as it is, or rescaled by what unrelated words share.  [default: rescaled]"
-    ),
-]
-PenaltyOption = Annotated[
-    str | None,
-    typer.Option(
-        "--penalty",
-        metavar="P",
-        help=f"What a soft link must beat, 0 to 1, or adaptive.  [default: {AlignSettings().penalty:g}]",
-    ),
-]
-VetoOption = Annotated[
-    str | None,
-    typer.Option(
-        "--veto",
-        metavar="KINDS",
-        help=f"Words that soft alignment never links: {','.join(VETO_KINDS)}, or none. Hard alignment does not "
-        "depend on it.  [default: all; with --preset paper none]",
-    ),
-]
-PositionOption = Annotated[
-    float | None,
-    typer.Option(
-        "--position",
-        metavar="W",
-        help="What a soft link loses from one end of a reference to the other, 0 to 1. Hard alignment does not "
-        f"depend on it.  [default: {AlignSettings().position:g}; with --preset paper 0]",
-    ),
-]
-BaselineOption = Annotated[
-    float | None,
-    typer.Option(
-        "--baseline",
-        metavar="B",
-        help="What unrelated words share.  [default: as the encoder says; see encoder calibrate]",
-    ),
-]
-StartOption = Annotated[
-    float | None, typer.Option("--start", help="Adaptive penalty: where it starts.  [default: 0.9]")
-]
-StepOption = Annotated[float | None, typer.Option("--step", help="Adaptive penalty: its steps.  [default: 0.05]")]
-FloorOption = Annotated[float | None, typer.Option("--floor", help="Adaptive penalty: where it ends.  [default: 0.3]")]
-AtLeastOption = Annotated[
-    int | None,
-    typer.Option("--at-least", metavar="N", help="Adaptive penalty: sentences that are enough.  [default: 100]"),
-]
-MergeOrderOption = Annotated[
-    MergeOrder, typer.Option("--merge-order", help="tree: join all references. paper: the paper read literally.")
-]
-TokenizerOption = Annotated[
-    Tokenizer,
-    typer.Option(
-        "--tokenizer",
-        help="words: punctuation apart. characters: Chinese, Japanese, Thai by the character. whitespace.",
-    ),
-]
-KeepCase = Annotated[bool, typer.Option("--keep-case", help="Tell capitals from small letters.")]
 PresetOption = Annotated[
-    Preset | None,
-    typer.Option("--preset", help="paper: raw cosine, no veto, no position, and the paper's penalty 0.6 or adaptive."),
-]
-SeedOption = Annotated[int, typer.Option("--seed", help="Decides among sentences with equal scores.")]
-MinBleu = Annotated[
-    float | None,
-    typer.Option("--min-bleu", metavar="B", help="Keep sentences from this BLEU on; 0 admits those that score 0."),
-]
-NodeBudget = Annotated[
-    int, typer.Option("--node-budget", metavar="N", help="Search nodes an example before it settles.")
-]
-EngineOption = Annotated[
-    EngineName, typer.Option("--engine", help="Plain Python or compiled kernels; the results are the same.")
+    Literal["paper"] | None,
+    typer.Option("--preset", help="paper: the paper's raw cosine and penalty 0.6, no veto, no position."),
 ]
 ThemeOption = Annotated[
-    ThemeName, typer.Option("--theme", help="Of a drawing: light, dark, or what the reader's system is set to.")
+    ThemeName, typer.Option("--theme", help="Colours of a drawing: light, dark, or as the reader's system.")
 ]
-TitleOption = Annotated[str | None, typer.Option("--title", metavar="TEXT", help="A title over a drawing.")]
+TitleOption = Annotated[str | None, typer.Option("--title", metavar="TEXT", help="Title of a drawing.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one machine-readable object.")]
+
+
+# -- options made from settings ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """Marks a parameter that takes the settings of this class that were given, as a dictionary by key."""
+
+    group: Any
+    default: str = ""  # what the others are, in words
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """The options that a settings class becomes, by the names of the function's parameters."""
+
+    made: Any
+    keys: dict[str, Key]
+    as_dictionary: bool
+
+    def given(self, values: dict[str, Any]) -> dict[str, Any]:
+        """Takes its options out of `values`; returns those that were given, by key."""
+        found: dict[str, Any] = {}
+        for name, key in self.keys.items():
+            value = values.pop(name)
+            if value is not None and value is not False:
+                table, _, last = key.name.rpartition(".")
+                place = found.setdefault(table, {}) if table else found
+                place[last] = _parsed(key, value)
+        return found
+
+
+def from_settings(**left_out: tuple[str, ...]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Replace each parameter of a verb that is a settings class by options; `left_out` are keys without one."""
+
+    def derive(verb: Callable[..., None]) -> Callable[..., None]:
+        hints = get_type_hints(verb, include_extras=True)
+        parameters: list[inspect.Parameter] = []
+        groups: dict[str, _Group] = {}
+        for one in inspect.signature(verb).parameters.values():
+            hint = hints[one.name]
+            given = next((mark for mark in get_args(hint)[1:] if isinstance(mark, Given)), None)
+            if given is None and not is_dataclass(hint):
+                parameters.append(one.replace(annotation=hint, kind=inspect.Parameter.KEYWORD_ONLY))
+                continue
+            made = hint if given is None else given.group
+            chosen = [key for key in keys(made) if key.table is None and key.name not in left_out.get(one.name, ())]
+            groups[one.name] = _Group(made, {_parameter_name(key): key for key in chosen}, given is not None)
+            parameters += [_parameter(key, "" if given is None else given.default) for key in chosen]
+        names = {key.name: option_name(key) for group in groups.values() for key in group.keys.values()}
+
+        @wraps(verb)
+        def run(**values: Any) -> None:
+            try:
+                given = {name: group.given(values) for name, group in groups.items()}
+                preset = PRESETS[values.pop("preset")] if values.get("preset") else {}
+                values.pop("preset", None)
+                made = {
+                    name: given[name] if group.as_dictionary else _built(group, given[name], preset)
+                    for name, group in groups.items()
+                }
+                _check_needs(groups, given, made, names)
+                verb(**values, **made)
+            except SettingsError as error:
+                raise SettingsError(error.said(lambda key: names.get(key, key))) from None
+
+        run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        run.__annotations__ = {one.name: one.annotation for one in parameters}
+        return run
+
+    return derive
+
+
+def _built(group: _Group, given: dict[str, Any], preset: Mapping[str, Any]) -> Any:
+    known = [key.name for key in group.keys.values()]
+    return build(group.made, {**{key: value for key, value in preset.items() if key in known}, **given})
+
+
+def _parameter_name(key: Key) -> str:
+    return option_name(key).lstrip("-").replace("-", "_") + "_"  # one behind it: no other parameter has such a name
+
+
+def option_name(key: Key) -> str:
+    """The option of a setting: `--penalty-start` of penalty_start."""
+    return key.declared.option or "--" + key.name.replace("_", "-").replace(".", "-")
+
+
+def _parameter(key: Key, usual: str) -> inspect.Parameter:
+    declared, kind = key.declared, _kind(key)
+    default = f"  [default: {usual or _default(key)}]" if kind is not bool and (usual or _default(key)) else ""
+    help = declared.off if key.default is True else declared.help + default
+    names = [name for name in (declared.short, option_name(key)) if name]
+    option = typer.Option(*names, metavar=declared.metavar or None, help=help, show_default=False)
+    annotation = Annotated[kind if kind is bool else kind | None, option]  # type: ignore[valid-type]
+    name = _parameter_name(key)
+    empty = False if kind is bool else None
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=empty, annotation=annotation)
+
+
+def _kind(key: Key) -> Any:
+    """The type of a setting that typer knows; text where only the settings class can tell what it means."""
+    kinds = [kind for kind in get_args(key.kind) or (key.kind,) if kind is not type(None)]
+    if get_origin(key.kind) is Literal:
+        kinds = [key.kind]
+    is_simple = len(kinds) == 1 and (kinds[0] in (int, float, bool) or get_origin(kinds[0]) is Literal)
+    return kinds[0] if is_simple and key.declared.clean is None else str
+
+
+def _default(key: Key) -> str:
+    if isinstance(key.default, tuple):
+        return ",".join(map(str, key.default)) or "none"
+    return key.declared.unset if key.default is None else str(key.default).replace("_", "-")
+
+
+def _parsed(key: Key, value: Any) -> Any:
+    """The value of a setting from what typer makes of an option."""
+    if isinstance(key.default, bool):
+        return not key.default
+    kinds = get_args(key.kind) or (key.kind,)
+    listed = next((kind for kind in (key.kind, *kinds) if get_origin(kind) is tuple), None)
+    if listed is not None and isinstance(value, str):
+        words = value.replace(",", " ").split()
+        return (
+            () if words == ["none"] else tuple(_number(word) if float in get_args(listed) else word for word in words)
+        )
+    return _number(value) if float in kinds and isinstance(value, str) else value
+
+
+def _number(text: str) -> float | str:
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def _check_needs(
+    groups: dict[str, _Group], given: Mapping[str, Any], made: Mapping[str, Any], names: Mapping[str, str]
+) -> None:
+    """Refuse an option that has no effect without another one."""
+    values: dict[str, Any] = {}
+    for name, group in groups.items():
+        known = made[name] if group.as_dictionary else contents(made[name])
+        values |= {
+            **known,
+            **{inner: one for table in known.values() if isinstance(table, dict) for inner, one in table.items()},
+        }
+    for name, group in groups.items():
+        for key in group.keys.values():
+            table, _, last = key.name.rpartition(".")
+            if last not in (given[name].get(table, {}) if table else given[name]) or key.declared.needs is None:
+                continue
+            needed, value = key.declared.needs
+            if needed in values and (values[needed] != value if value is not None else values[needed] is None):
+                wanted = f"{names.get(needed, '--' + needed)}{'' if value is None else f' {value}'}"
+                raise SettingsError(f"has no effect without {wanted}", "add that, or leave it out", key=key.name)
+
+
+# -- what verbs say ---------------------------------------------------------------------------------------------------
 
 
 def say_compiling() -> None:
@@ -163,55 +231,3 @@ def is_standard_output(path: str) -> bool:
         return path == "-" or os.path.samestat(Path(path).stat(), os.fstat(1))
     except (OSError, ValueError):
         return False
-
-
-def align_settings(
-    align: Alignment,
-    similarity: Similarity | None,
-    penalty: str | None,
-    adaptive: dict[str, Any],
-    merge_order: MergeOrder,
-    preset: Preset | None,
-    veto: str | None,
-    position: float | None,
-    baseline: float | None,
-) -> AlignSettings:
-    """The alignment that the options ask for. `adaptive`: start, step, floor and at_least, None where not given."""
-    usual = AlignSettings()
-    if preset == "paper":
-        usual = AlignSettings(similarity="cosine", penalty=PAPER_PENALTY, veto=(), position=0.0)
-    given = {name: value for name, value in adaptive.items() if value is not None}
-    chosen: float | AdaptivePenalty
-    if penalty == "adaptive":
-        chosen = AdaptivePenalty(**given)
-    elif given:
-        option = next(iter(given)).replace("_", "-")
-        raise SettingsError(f"--{option} belongs to the adaptive penalty; add --penalty adaptive")
-    else:
-        try:
-            chosen = float(penalty) if penalty is not None else usual.penalty
-        except ValueError:
-            raise SettingsError(f'the penalty is "{penalty}"; give a number from 0 to 1, or adaptive') from None
-    settings = AlignSettings(
-        align,
-        usual.similarity if similarity is None else similarity,
-        chosen,
-        merge_order,
-        usual.veto if veto is None else _kinds(veto),
-        usual.position if position is None else position,
-        baseline,
-    )
-    soft = {"similarity": similarity, "penalty": penalty, "veto": veto, "position": position, "baseline": baseline}
-    if align == "hard" and (idle := [name for name, value in soft.items() if value is not None]):
-        raise SettingsError(f"--{idle[0]} belongs to soft alignment; add --align soft")
-    return settings
-
-
-def _kinds(listed: str) -> list[VetoKind]:
-    """The kinds of veto in a list with commas; unknown ones are refused where the settings are made."""
-    kinds = listed.replace(",", " ").split()
-    if kinds == ["none"]:
-        return []
-    if not kinds or "none" in kinds:
-        raise SettingsError(f'the veto is "{listed}"; give kinds with commas between them, or none alone')
-    return cast("list[VetoKind]", kinds)

@@ -9,11 +9,12 @@ from typing import Annotated
 import typer
 
 from polyref.cli import options as o
-from polyref.data import MAX_LINE_BYTES, Fields, Losses
+from polyref.data import Losses, ReadSettings
 from polyref.errors import SettingsError
 from polyref.score import METRICS, CorpusBleu, Scored, Tokenizer, evaluate, metrics_of
 
 
+@o.from_settings(reading=("source_field",))
 def score(
     hypotheses: Annotated[
         str,
@@ -29,6 +30,7 @@ def score(
             help="A data set in any of the formats, or files of plain text, a reference a line.",
         ),
     ],
+    reading: ReadSettings,
     metrics: Annotated[
         str, typer.Option(metavar="NAMES", help="Which scores, with commas between them; cider-d is cider.")
     ] = ",".join(METRICS),
@@ -42,11 +44,7 @@ def score(
     allow_empty: Annotated[
         bool, typer.Option("--allow-empty", help="Score an empty hypothesis as no words, instead of refusing it.")
     ] = False,
-    input_format: o.FromOption = None,
-    id_field: o.IdField = "id",
-    hypothesis_field: Annotated[str, typer.Option(metavar="KEY", help="The key of a hypothesis.")] = "hypothesis",
-    references_field: o.ReferencesField = "references",
-    max_line_bytes: o.MaxLineBytes = MAX_LINE_BYTES,
+    hypothesis_field: Annotated[str, typer.Option(metavar="KEY", help="Key of a hypothesis.")] = "hypothesis",
     as_json: o.JsonOption = False,
 ) -> None:
     """Score hypotheses against any number of references each.
@@ -63,13 +61,18 @@ def score(
     losses = Losses()
     written = read_hypotheses(
         hypotheses,
-        id_field=id_field,
+        id_field=reading.fields.id,
         hypothesis_field=hypothesis_field,
         allow_empty=allow_empty,
-        max_line_bytes=max_line_bytes,
+        max_line_bytes=reading.max_line_bytes,
     )
-    fields = Fields(id=id_field, references=references_field)
-    gold = read_references(references, fields, format=input_format, max_line_bytes=max_line_bytes, losses=losses)
+    gold = read_references(
+        references,
+        reading.fields,
+        format=reading.format,
+        max_line_bytes=reading.max_line_bytes,
+        losses=losses,
+    )
     pairs = pair(written, gold)
     found = evaluate(
         pairs.hypotheses,

@@ -9,42 +9,36 @@ from pathlib import Path
 from typing import Any
 
 from polyref.cli import options as o
-from polyref.data import MAX_LINE_BYTES, Fields, Losses, read
+from polyref.data import Losses, ReadSettings, read
 from polyref.text import TextSettings
 
 MOST_BARS = 8  # numbers of references that a person wants to see one by one
 
 
+@o.from_settings()
 def stats(
     files: o.Inputs,
-    input_format: o.FromOption = None,
-    tokenizer: o.TokenizerOption = "words",
-    keep_case: o.KeepCase = False,
-    id_field: o.IdField = "id",
-    source_field: o.SourceField = "source",
-    references_field: o.ReferencesField = "references",
-    max_line_bytes: o.MaxLineBytes = MAX_LINE_BYTES,
+    text: TextSettings,
+    reading: ReadSettings,
     as_json: o.JsonOption = False,
 ) -> None:
-    """Count the examples, references and words of a file, and how alike the references are.
+    """Count the examples, references and words of a file, and how similar the references are.
 
-    Several files stand side by side, a column each; with --from parallel they are one data set: sources, then
+    Several files stand side by side, one column each; with --from parallel they are one data set: sources, then
     references.
     """  # fmt: skip
     from polyref.stats import statistics
 
-    fields = Fields(id_field, source_field, references_field)
-    text = TextSettings(tokenizer, fold_case=not keep_case)
-    sets: list[str | list[str]] = [files] if input_format == "parallel" else list(files)
+    sets: list[str | list[str]] = [files] if reading.format == "parallel" else list(files)
     found: dict[str, dict[str, Any]] = {}
     for paths in sets:
         losses = Losses()
         examples = read(
             paths,
-            fields,
-            format=input_format,
+            reading.fields,
+            format=reading.format,
             require_source=False,
-            max_line_bytes=max_line_bytes,
+            max_line_bytes=reading.max_line_bytes,
             losses=losses,
         )
         name = paths if isinstance(paths, str) else paths[0]

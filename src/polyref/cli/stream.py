@@ -13,12 +13,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 import typer
 
 from polyref.cli import options as o
-from polyref.data import MAX_LINE_BYTES, Fields, Input, WriteSettings, open_output, read
+from polyref.data import Fields, Input, ReadSettings, WriteSettings, open_output, read
 from polyref.data.output import open_outputs
 from polyref.data.settings import LineBreaks
 from polyref.data.writing import check_not_input, write_unique
 from polyref.errors import InputError, SettingsError
-from polyref.schedule.settings import Order, ScheduleSettings, check_epoch, schedule_named, shown
+from polyref.feed.stream import StreamSettings
+from polyref.schedule.batches import BatchSettings
+from polyref.schedule.settings import check_epoch, shown
+from polyref.settings import build
 
 if TYPE_CHECKING:
     from polyref.data.indexing import Indexing
@@ -28,20 +31,23 @@ if TYPE_CHECKING:
     from polyref.fresh import FreshSettings
 
 StreamFormat = Literal["tsv", "jsonl", "parallel", "prompt-completion", "coco", "karpathy"]
-FreshBy = Literal["uniform", "rank"]
 _EPOCH = "{epoch}"
 _SUFFIXES: dict[str, StreamFormat] = {".tsv": "tsv", ".jsonl": "jsonl"}
 
 
+@o.from_settings(batch=("bucket",), writing=("format", "reference_columns", "pseudo_as_references"))
 def stream(
     files: o.Inputs,
-    schedule: Annotated[
-        str, typer.Option("--schedule", metavar="NAME", help="first, sample-one, uniform or shuffle.")
-    ] = "shuffle",
+    settings: StreamSettings,
+    batch: Annotated[dict[str, Any], o.Given(BatchSettings)],
+    reading: ReadSettings,
+    writing: WriteSettings,
     epoch: Annotated[
         int | None, typer.Option("--epoch", metavar="E", help="The epoch, counted from 0; with --epochs the first.")
     ] = None,
-    epochs: Annotated[int | None, typer.Option("--epochs", metavar="N", help="So many, one behind another.")] = None,
+    epochs: Annotated[
+        int | None, typer.Option("--epochs", metavar="N", help="Number of epochs, one after the other.")
+    ] = None,
     output: Annotated[
         str,
         typer.Option("-o", "--output", metavar="FILE", help="Where to; {epoch} in the name makes a file an epoch."),
@@ -54,61 +60,17 @@ def stream(
         str | None,
         typer.Option("--languages", metavar="A,B", help="Parallel: what the two names end in.  [default: src,trg]"),
     ] = None,
-    order: Annotated[
-        Order, typer.Option("--order", help="Of the examples, for all but shuffle: as given, or new in each epoch.")
-    ] = "given",
-    seed: Annotated[int, typer.Option("--seed", help="Decides what is drawn.")] = 0,
-    limit: Annotated[
-        int | None,
-        typer.Option("--limit", metavar="N", help="References an example: all gold ones, then pseudo-references."),
-    ] = None,
-    gold_only: Annotated[bool, typer.Option("--gold-only", help="Leave pseudo-references out.")] = False,
-    draw: Annotated[
-        bool, typer.Option("--draw", help="shuffle: draw references by weight, rather than take each once.")
-    ] = False,
-    gold_share: Annotated[
-        float | None,
-        typer.Option("--gold-share", metavar="S", help="sample-one, shuffle: the share of gold in what is drawn."),
-    ] = None,
-    fresh: Annotated[
-        int | None,
-        typer.Option("--fresh", metavar="N", help="Draw N new pseudo-references an example and epoch (kept lattices)."),
-    ] = None,
-    fresh_by: Annotated[
-        FreshBy | None, typer.Option("--fresh-by", help="Uniformly, or rank after rank.  [default: uniform]")
-    ] = None,
-    min_bleu: Annotated[
-        float | None, typer.Option("--min-bleu", metavar="B", help="Fresh ones have at least this BLEU.")
-    ] = None,
-    fluency: Annotated[
-        float | None,
-        typer.Option("--fluency", metavar="MARGIN", help="Fresh ones are as fluent as gold ones, less this."),
-    ] = None,
     language_model: Annotated[
         str | None, typer.Option("--language-model", metavar="NAME", help="What judges fluency: english or a folder.")
     ] = None,
     start: Annotated[int, typer.Option("--start", metavar="N", help="Begin with pair N of the first epoch.")] = 0,
     rank: Annotated[int, typer.Option("--rank", metavar="R", help="The share of rank R, from 0,")] = 0,
     ranks: Annotated[int, typer.Option("--ranks", metavar="N", help="of N.")] = 1,
-    line_breaks: Annotated[
-        LineBreaks, typer.Option(help="Texts that TSV or parallel text cannot hold: refuse, or write spaces.")
-    ] = "refuse",
     count: Annotated[bool, typer.Option("--count", help="Only count pairs and updates of every schedule.")] = False,
-    batch_pairs: Annotated[
-        int | None, typer.Option("--batch-pairs", metavar="N", help="--count: pairs a batch.  [default: 64]")
-    ] = None,
-    batch_tokens: Annotated[
-        int | None, typer.Option("--batch-tokens", metavar="N", help="--count: tokens a padded batch.")
-    ] = None,
     index: Annotated[
         str | None, typer.Option("--index", metavar="FOLDER", help="Where indexes are kept.  [default: user's cache]")
     ] = None,
     reindex: Annotated[bool, typer.Option("--reindex", help="Index the file anew: it has changed.")] = False,
-    input_format: o.FromOption = None,
-    id_field: o.IdField = "id",
-    source_field: o.SourceField = "source",
-    references_field: o.ReferencesField = "references",
-    max_line_bytes: o.MaxLineBytes = MAX_LINE_BYTES,
     as_json: o.JsonOption = False,
 ) -> None:
     """Write what a trainer sees in an epoch: pairs of a source and one reference, in the order of a schedule.
@@ -116,22 +78,20 @@ def stream(
     The same pairs for the same file, epoch and seed. TSV goes to standard output, for any trainer that reads a pipe.
     """  # fmt: skip
     from polyref.data.indexing import indexed
-    from polyref.feed import Stream, StreamSettings
+    from polyref.feed import Stream
     from polyref.feed.lines import Share
     from polyref.schedule.schedules import check_share
 
     wanted = _epochs(epoch, epochs)
-    fresh_settings = _fresh(fresh, fresh_by, min_bleu, fluency, language_model)
-    settings = StreamSettings(
-        ScheduleSettings(schedule_named(schedule), order, seed, draw, gold_share), limit, gold_only, fresh_settings
-    )
+    if language_model is not None and (settings.fresh is None or settings.fresh.fluency is None):
+        raise SettingsError("--language-model judges the fluency of fresh paths", "add --fresh N --fluency MARGIN")
     if count:
         _check_only_counting(output, start, ranks, format)
-    _check_counting(count, batch_pairs, batch_tokens, as_json)
+    _check_counting(count, batch, as_json)
     written = _format(format, output)
     endings = _endings(languages, written)
-    input = Input.of(files, input_format, max_line_bytes)
-    fields = Fields(id_field, source_field, references_field)
+    input = Input.of(files, reading.format, reading.max_line_bytes)
+    fields = reading.fields
     check_share(rank, ranks)
     if index == "":
         raise SettingsError("the folder of indexes has no name; give one, or leave --index out")
@@ -141,10 +101,11 @@ def stream(
             corpus = stack.enter_context(indexed(input, fields, folder=place, renew=reindex, on_progress=on_progress))
         pairs = _with_file(input.name, lambda: Stream(corpus, settings, _tools(settings.fresh, language_model)))
         if count:
-            _count(pairs, batch_pairs, batch_tokens, wanted, as_json)
+            _count(pairs, batch, wanted, as_json)
             return
-        _Target(output, written, endings, line_breaks, Share(start, rank, ranks), input, fields).write(pairs, wanted)
-        _say_short(pairs, fresh)
+        share = Share(start, rank, ranks)
+        _Target(output, written, endings, writing.line_breaks, share, input, fields).write(pairs, wanted)
+        _say_short(pairs)
 
 
 def _epochs(epoch: int | None, epochs: int | None) -> range:
@@ -155,25 +116,6 @@ def _epochs(epoch: int | None, epochs: int | None) -> range:
     check_epoch(first)
     check_epoch(first + (epochs or 1) - 1)
     return range(first, first + (epochs or 1))
-
-
-def _fresh(
-    fresh: int | None, by: FreshBy | None, min_bleu: float | None, fluency: float | None, language_model: str | None
-) -> FreshSettings | None:
-    options = {"by": by, "min_bleu": min_bleu, "fluency": fluency}
-    given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
-    if fresh is None:
-        if given or language_model is not None:
-            name = {"by": "fresh-by", "min_bleu": "min-bleu"}.get(
-                next(iter(given), ""), next(iter(given), "language-model")
-            )
-            raise SettingsError(f"--{name} belongs to fresh paths; add --fresh N")
-        return None
-    if language_model is not None and fluency is None:
-        raise SettingsError("a language model judges fluency; add --fluency MARGIN")
-    from polyref.fresh import FreshSettings
-
-    return FreshSettings(fresh, **given)
 
 
 def _tools(fresh: FreshSettings | None, language_model: str | None) -> Any:
@@ -188,10 +130,12 @@ def _tools(fresh: FreshSettings | None, language_model: str | None) -> Any:
     return Tools(AutoEngine(o.say_compiling), language_model=model)
 
 
-def _say_short(stream: Stream, fresh: int | None) -> None:
-    if stream.short:
+def _say_short(stream: Stream) -> None:
+    fresh = stream.settings.fresh
+    if stream.short and fresh is not None:
         number = f"{stream.short:,} time{'s' if stream.short > 1 else ''} an example"
-        sys.stderr.write(f"polyref: {number} had fewer than {fresh} fresh paths that pass, and said them again\n")
+        many = fresh.per_example
+        sys.stderr.write(f"polyref: {number} had fewer than {many} fresh paths that pass, and repeats them\n")
 
 
 def _with_file(file: str, make: Callable[[], Stream]) -> Stream:
@@ -329,18 +273,18 @@ def _check_only_counting(output: str, start: int, ranks: int, format: StreamForm
             raise SettingsError(f"--count writes no pairs; leave {option} out")
 
 
-def _check_counting(count: bool, pairs: int | None, tokens: int | None, as_json: bool) -> None:
-    if not count and (pairs is not None or tokens is not None or as_json):
-        option = "batch-pairs" if pairs is not None else "batch-tokens" if tokens is not None else "json"
-        raise SettingsError(f"--{option} belongs to counting; add --count")
+def _check_counting(count: bool, batch: dict[str, Any], as_json: bool) -> None:
+    if not count and (batch or as_json):
+        option = f"--batch-{next(iter(batch))}" if batch else "--json"
+        raise SettingsError(f"{option} has no effect without --count", "add that, or leave it out")
 
 
-def _count(stream: Stream, pairs: int | None, tokens: int | None, epochs: range, as_json: bool) -> None:
+def _count(stream: Stream, given: dict[str, Any], epochs: range, as_json: bool) -> None:
     """Pairs and updates of every schedule, and how long each must run for as many updates as the one that is asked."""
-    from polyref.schedule.batches import BatchSettings, accounts
+    from polyref.schedule.batches import accounts
 
-    batch = BatchSettings(64 if pairs is None and tokens is None else pairs, tokens)
-    lengths = stream.lengths if tokens is not None else None
+    batch = build(BatchSettings, {"pairs": None, **given} if given else {})
+    lengths = stream.lengths if batch.tokens is not None else None
     found = accounts(stream.schedule.sizes, batch, seed=stream.settings.schedule.seed, lengths=lengths)
     own = next(one for one in found if one.schedule == stream.schedule.settings.schedule)
     updates = own.updates * len(epochs)

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from polyref.cli import options as o
-from polyref.data import MAX_LINE_BYTES, Fields, Input, WriteSettings, open_output, read
-from polyref.data.lines import check_limit, text_lines
+from polyref.data import Input, ReadSettings, WriteSettings, open_output, read
+from polyref.data.lines import text_lines
 from polyref.data.opening import open_input
 from polyref.data.output import check_output_is_none_of
 from polyref.data.sources import SourceFormat, are_lines, read_sources
@@ -24,12 +24,14 @@ if TYPE_CHECKING:
 
 Side = Literal["source", "target", "both"]
 _LINES_AT_ONCE = 4096
+_ONLY_LINES = ("format", "id_field", "source_field", "references_field")
 
 Learned = Annotated[str, typer.Argument(metavar="SUBWORDS", help="What polyref subwords learn has written.")]
 Lines = Annotated[str, typer.Argument(metavar="FILE", help="Text, line by line; - reads standard input.")]
 Output = Annotated[str, typer.Option("-o", "--output", metavar="FILE", help="Where to.")]
 
 
+@o.from_settings(reading=("format",))
 def learn(
     files: Annotated[
         list[str],
@@ -39,15 +41,12 @@ def learn(
         str, typer.Option("-o", "--output", metavar="FILE", help="Where to: a .json; - is standard output.")
     ],
     size: Annotated[int, typer.Option("--size", metavar="N", help="How many; 256 bytes and 3 marks are among them.")],
+    reading: ReadSettings,
     side: Annotated[
         Side, typer.Option("--side", help="Of data sets: their sources, their gold references, or both together.")
     ] = "target",
     fold_case: Annotated[bool, typer.Option("--fold-case", help="Learn from small letters.")] = False,
     input_format: o.SourcesFromOption = None,
-    id_field: o.IdField = "id",
-    source_field: o.SourceField = "source",
-    references_field: o.ReferencesField = "references",
-    max_line_bytes: o.MaxLineBytes = MAX_LINE_BYTES,
     as_json: o.JsonOption = False,
 ) -> None:
     """Learn subwords: byte-pair encoding over bytes, so that no text is unknown and none is changed.
@@ -56,16 +55,14 @@ def learn(
     """  # fmt: skip
     from polyref.text.subwords import Subwords
 
-    check_limit(max_line_bytes)
     for file in files:
         check_not_input(output, WriteSettings("jsonl"), Input.of(file))
-    fields = Fields(id_field, source_field, references_field)
     counted = 0
 
     def texts() -> Iterator[str]:
         nonlocal counted
         for file in files:
-            for text in _texts(file, side, input_format, fields, max_line_bytes):
+            for text in _texts(file, side, input_format, reading):
                 counted += 1
                 yield text.lower() if fold_case else text
 
@@ -90,7 +87,8 @@ def _counted(texts: int) -> str:
     return "1 text" if texts == 1 else f"{texts:,} texts"
 
 
-def _texts(file: str, side: Side, format: SourceFormat | None, fields: Fields, max_line_bytes: int) -> Iterator[str]:
+def _texts(file: str, side: Side, format: SourceFormat | None, reading: ReadSettings) -> Iterator[str]:
+    fields, max_line_bytes = reading.fields, reading.max_line_bytes
     if are_lines(file, format) or side == "source":
         for source in read_sources(file, fields, format=format, max_line_bytes=max_line_bytes):
             yield source.text
@@ -104,11 +102,12 @@ def _texts(file: str, side: Side, format: SourceFormat | None, fields: Fields, m
         yield from [reference.text for reference in example.references]
 
 
+@o.from_settings(reading=_ONLY_LINES)
 def apply(
     subwords: Learned,
+    reading: ReadSettings,
     file: Lines = "-",
     output: Output = "-",
-    max_line_bytes: o.MaxLineBytes = MAX_LINE_BYTES,
 ) -> None:
     """Cut the lines of a text into subwords, with a space between two.
 
@@ -123,14 +122,15 @@ def apply(
     def cut(lines: Sequence[str], first: int) -> list[str]:
         return [" ".join([units[number] for number in row]) for row in found.encode_all(lines)]
 
-    _rewrite(file, output, cut, max_line_bytes)
+    _rewrite(file, output, cut, reading.max_line_bytes)
 
 
+@o.from_settings(reading=_ONLY_LINES)
 def restore(
     subwords: Learned,
+    reading: ReadSettings,
     file: Lines = "-",
     output: Output = "-",
-    max_line_bytes: o.MaxLineBytes = MAX_LINE_BYTES,
 ) -> None:
     """Turn lines of subwords back into text: what `apply` has cut, or what a trainer has generated of such pieces."""
     from polyref.text.subwords import Subwords
@@ -142,7 +142,7 @@ def restore(
     def join(lines: Sequence[str], first: int) -> list[str]:
         return [_restored(line, found, numbers, file, place) for place, line in enumerate(lines, first)]
 
-    _rewrite(file, output, join, max_line_bytes)
+    _rewrite(file, output, join, reading.max_line_bytes)
 
 
 def _restored(line: str, subwords: Subwords, numbers: dict[str, int], file: str, place: int) -> str:
@@ -158,7 +158,6 @@ def _restored(line: str, subwords: Subwords, numbers: dict[str, int], file: str,
 def _rewrite(file: str, output: str, change: Callable[[Sequence[str], int], list[str]], max_line_bytes: int) -> None:
     """Line by line; a last line without an end stays without one."""
     check_not_input(output, WriteSettings("jsonl"), Input.of(file))
-    check_limit(max_line_bytes)
     first = 1
     with open_input(file) as opened, open_output(output) as stream:
         lines = text_lines(opened, max_line_bytes=max_line_bytes, keep_ends=True)

@@ -21,7 +21,7 @@ def train(
         list[str] | None,
         typer.Option("--override", metavar="FILE", help="A TOML file that changes keys; may be given again."),
     ] = None,
-    settings: Annotated[
+    changed: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="Change one key, such as fit.epochs=3; may be given again."),
     ] = None,
@@ -40,18 +40,18 @@ def train(
     several processes train one model. Needs torch: pip install "polyref[torch]".
     """  # fmt: skip
     if keys:
-        from polyref.experiment.keys import table
+        from polyref.experiment.reading import table_of_keys
 
-        sys.stdout.write(table())
+        sys.stdout.write(table_of_keys())
         return
     if recipe is None:
         raise SettingsError("no recipe is named; name a TOML file, or list what it may hold with --keys")
     from polyref.experiment.reading import read_recipe, recipe_toml
 
-    changes = [*(settings or []), *([f"run.output={json.dumps(output)}"] if output is not None else [])]
-    found = read_recipe(recipe, overrides=override or [], settings=changes)
+    changes = [*(changed or []), *([f"run.output={json.dumps(output)}"] if output is not None else [])]
+    found = read_recipe(recipe, changes, override or [])
     if check:
-        from polyref.experiment.files import check_files
+        from polyref.experiment.inputs import check_files
 
         sys.stdout.write(recipe_toml(found))
         check_files(found)

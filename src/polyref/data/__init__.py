@@ -9,7 +9,7 @@ from polyref.data.reading import Input, read
 from polyref.data.render import render
 from polyref.data.sample import sample
 from polyref.data.seen import SeenIds, SeenTexts
-from polyref.data.settings import WriteSettings
+from polyref.data.settings import ReadSettings, WriteSettings
 from polyref.data.writing import WriteReport, open_examples, write
 
 __all__ = [
@@ -19,6 +19,7 @@ __all__ = [
     "Input",
     "Line",
     "Losses",
+    "ReadSettings",
     "SeenIds",
     "SeenTexts",
     "WriteReport",

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import math
 import re
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, NoReturn, get_args
 
@@ -18,6 +17,7 @@ from polyref.data.lines import Line
 from polyref.data.opening import display_name
 from polyref.errors import InputError, SettingsError
 from polyref.example import Example, KeptLattice, LatticeSummary, PseudoReference, Reference
+from polyref.settings import setting, settings
 from polyref.text.tokens import Tokenizer
 
 PSEUDO_REFERENCES = "pseudo_references"
@@ -29,21 +29,21 @@ _BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{}]')
 _WHOLE_NUMBER = re.compile(r"[1-9][0-9]{0,99999}", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True)
+@settings
 class Fields:
     """Under which keys a record keeps what an example is made of."""
 
-    id: str = "id"
-    source: str = "source"
-    references: str = "references"
+    id: str = setting("id", "Key of an example's id (optional in the file).", key="id_field", metavar="KEY")
+    source: str = setting("source", "Key of the source.", key="source_field", metavar="KEY")
+    references: str = setting("references", "Key of the list of references.", key="references_field", metavar="KEY")
 
-    def __post_init__(self) -> None:
-        names = [self.id, self.source, self.references]
-        if len(set(names)) < len(names):
-            raise SettingsError(f"two fields have the same name ({', '.join(names)}); name three different ones")
-        for name in names:
+    def check_together(self) -> None:
+        names = {"id_field": self.id, "source_field": self.source, "references_field": self.references}
+        for key, name in names.items():
+            if list(names.values()).count(name) > 1:
+                raise SettingsError(f'is "{name}", and so is another field', "name three different ones", key=key)
             if name in (PSEUDO_REFERENCES, LATTICE):
-                raise SettingsError(f'the field name "{name}" is kept for the result; choose another')
+                raise SettingsError(f'is "{name}", which is kept for the result', "choose another name", key=key)
 
 
 def parse(line: Line, path: str, fields: Fields, *, require_source: bool = True) -> Example:

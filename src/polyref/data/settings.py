@@ -1,32 +1,36 @@
-"""How examples are written.
+"""How examples are read and written.
 
-In:   nothing; these are plain values. Out: WriteSettings. Not: writing (writing.py).
+In:   choices. Out: checked settings. Not: reading and writing (reading.py, writing.py).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal
 
-from polyref.data.formats import Format, check_format
-from polyref.errors import SettingsError
+from polyref.data.formats import Format
+from polyref.data.jsonl import Fields
+from polyref.data.lines import MAX_LINE_BYTES
+from polyref.settings import part, setting, settings
 
 LineBreaks = Literal["refuse", "space"]
 
 
-@dataclass(frozen=True, slots=True)
+@settings
+class ReadSettings:
+    """How a file of examples is read."""
+
+    format: Format | None = setting(None, "Format of the input.", unset="told by the content", option="--from")
+    fields: Fields = part(Fields)
+    max_line_bytes: int = setting(MAX_LINE_BYTES, "Longest line that is read.", at_least=1, at_most=2**40, metavar="N")
+
+
+@settings
 class WriteSettings:
-    """`format` None: the name of the file tells. `reference_columns`: a table has an example a row, with a column for
-    each reference, rather than a reference a row. `pseudo_as_references`: pseudo-references become references like any
-    other. `line_breaks`: what to do about a line break or a tab in a format that cannot hold it.
-    """
+    """How examples are written."""
 
-    format: Format | None = None
-    reference_columns: bool = False
-    pseudo_as_references: bool = False
-    line_breaks: LineBreaks = "refuse"
-
-    def __post_init__(self) -> None:
-        check_format(self.format)
-        if self.line_breaks not in get_args(LineBreaks):
-            raise SettingsError(f'unknown line-breaks "{self.line_breaks}"; choose one of refuse, space')
+    format: Format | None = setting(None, "Format of the output.", unset="told by the name", option="--to")
+    reference_columns: bool = setting(False, "CSV, TSV: one row per example, one column per reference.")
+    pseudo_as_references: bool = setting(False, "Write pseudo-references as references like any other.")
+    line_breaks: LineBreaks = setting(
+        "refuse", "Line breaks and tabs where the format cannot hold them: refuse, or write spaces."
+    )

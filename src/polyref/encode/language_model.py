@@ -10,8 +10,7 @@ Sentences of one batch have the same length, so there is no padding, and none ca
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -28,37 +27,10 @@ from polyref.encode.network import (
     exact_weights,
     on_grid,
 )
-from polyref.errors import PolyrefError, SettingsError
+from polyref.encode.settings import ModelSettings
+from polyref.errors import PolyrefError
 
-Softmax = Literal["full", "adaptive"]
 _LARGEST = 2.0**14  # of a weight; float16 ends at 2**16
-
-
-@dataclass(frozen=True, slots=True)
-class ModelSettings:
-    """`vector_size` of a word, `state_size` of each direction. `spelled` is the share of words that training reads by
-    their spelling alone, so that the pieces learn to stand for words."""
-
-    vector_size: int = 100
-    state_size: int = 256
-    buckets: int = 4096
-    softmax: Softmax = "full"
-    dropout: float = 0.3
-    spelled: float = 0.05
-    freeze: bool = False
-
-    def __post_init__(self) -> None:
-        for name in ("vector_size", "state_size", "buckets"):
-            value = getattr(self, name)
-            if not 1 <= value <= 1_000_000:
-                raise SettingsError(f"{name.replace('_', '-')} is {value}; give a number from 1 to 1,000,000")
-        for name in ("dropout", "spelled"):
-            if not 0 <= getattr(self, name) < 1:
-                raise SettingsError(f"{name} is {getattr(self, name)}; give a number from 0 up to, not including, 1")
-        if self.softmax not in get_args(Softmax):
-            raise SettingsError(f'unknown softmax "{self.softmax}"; choose one of {", ".join(get_args(Softmax))}')
-        if self.softmax == "adaptive" and self.vector_size < 16:
-            raise SettingsError(f"vector-size is {self.vector_size}; the adaptive softmax needs 16 or more")
 
 
 class Spellings:

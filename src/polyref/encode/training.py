@@ -11,7 +11,7 @@ import math
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -23,51 +23,26 @@ from polyref.encode.context import CONFIG, ContextEncoder, EncoderFolder, Vocabu
 from polyref.encode.encoder import measure_baseline, unrelated_sentences
 from polyref.encode.language_model import (
     LanguageModel,
-    ModelSettings,
     Spellings,
     adaptive_cutoffs,
     exported,
     learn_spelling,
 )
 from polyref.encode.network import INPUT_STEP, STATE_STEP, on_grid
-from polyref.encode.training_text import TrainingText, Use, is_held_out, read_sentences, spread, text_hash
+from polyref.encode.settings import TrainSettings
+from polyref.encode.training_text import TrainingText, is_held_out, read_sentences, spread, text_hash
 from polyref.encode.vectors import WordVectors
 from polyref.errors import InputError, SettingsError
 from polyref.files import writing
-from polyref.fit import FitSettings
 from polyref.fit.checkpoint import Counters, has_checkpoint
 from polyref.fit.loop import Step, fit
 from polyref.fit.settings import run_fingerprint
-from polyref.text import TextSettings
 
 VALIDATION_WORDS_AT_ONCE = 2048
 CENTRE_SENTENCES = 5000
 LEAST_KNOWN = 0.5  # of the package's sample text; an encoder that knows less of it is for other text
 # Of the cosine of two words, the share that their own vectors have; the rest is that of their states.
 WORD_SHARE = 0.3
-
-
-@dataclass(frozen=True, slots=True)
-class TrainSettings:
-    """`cutoff`: how often a word must occur to be predicted. `readable`: with a table of vectors, how many words the
-    model can read in all. `held_out`: the share of sentences that validate."""
-
-    cutoff: int = 3
-    readable: int = 30_000
-    words_at_once: int = 1024
-    held_out: float = 0.02
-    use: Use = "references"
-    licence: str = ""
-    text: TextSettings = field(default_factory=TextSettings)
-    model: ModelSettings = field(default_factory=ModelSettings)
-    fit: FitSettings = field(default_factory=FitSettings)
-
-    def __post_init__(self) -> None:
-        for name in ("cutoff", "readable", "words_at_once"):
-            if getattr(self, name) < 1:
-                raise SettingsError(f"{name.replace('_', '-')} is {getattr(self, name)}; give 1 or more")
-        if not 0 < self.held_out <= 0.5:
-            raise SettingsError(f"held-out is {self.held_out}; give a share above 0, at most 0.5")
 
 
 @dataclass(frozen=True)

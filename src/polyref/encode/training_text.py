@@ -12,17 +12,17 @@ from codecs import getincrementaldecoder
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
-from typing import Literal, TypeVar, get_args
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from polyref.data import read
 from polyref.data.opening import open_input
-from polyref.errors import InputError, SettingsError
+from polyref.encode.settings import Use
+from polyref.errors import InputError
 from polyref.text import TextSettings, tokenize
 
-Use = Literal["references", "source", "both"]
 Sentence = TypeVar("Sentence", bound=Sequence[str])
 BASELINE_SENTENCES = 300
 _PACKED = (".gz", ".zst")
@@ -35,8 +35,6 @@ def read_sentences(
     paths: Iterable[str], use: Use, text: TextSettings, *, one_each: bool = False
 ) -> dict[tuple[str, ...], None]:
     """The distinct sentences, in order; very long ones in pieces. `one_each`: only the first of each example."""
-    if use not in get_args(Use):
-        raise SettingsError(f'unknown use "{use}"; choose one of {", ".join(get_args(Use))}')
     found: dict[tuple[str, ...], None] = {}
     for path in paths:
         for line in _texts(path, use, one_each):

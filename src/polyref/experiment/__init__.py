@@ -15,15 +15,16 @@ __all__ = ["train"]
 def train(
     recipe: str | Path | Mapping[str, Any],
     *,
-    overrides: Sequence[str | Path] = (),
-    settings: Iterable[str] = (),
+    overrides: Iterable[str] = (),
+    override_files: Sequence[str | Path] = (),
     reindex: bool = False,
     say: Callable[[str], None] = lambda line: None,
 ) -> list[Trained]:
     """Train a recipe, a TOML file or its tables; gives what each stage came to, the wanted model last.
 
-    `overrides` are TOML files that change it, `settings` single keys such as "fit.epochs=3". A run that was stopped
-    goes on where it was. `say` is given lines for a person: `say=print`. Needs torch: pip install "polyref[torch]".
+    `overrides` change single keys, such as "fit.epochs=3"; `override_files` are TOML files that change it before. A run
+    that was stopped goes on where it was. `say` is given lines for a person: `say=print`. Needs torch:
+    pip install "polyref[torch]".
     """
     from polyref.data.extras import load
 
@@ -31,4 +32,4 @@ def train(
     from polyref.experiment.reading import read_recipe
     from polyref.experiment.training import train_recipe
 
-    return train_recipe(read_recipe(recipe, overrides=overrides, settings=settings), reindex=reindex, say=say)
+    return train_recipe(read_recipe(recipe, overrides, override_files), reindex=reindex, say=say)

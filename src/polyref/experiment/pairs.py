@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from polyref.experiment.words import Vocabularies
+from polyref.experiment.inputs import Vocabularies
 from polyref.features.features import Features
 from polyref.feed import Stream
 from polyref.fit.processes import Processes

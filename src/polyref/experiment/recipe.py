@@ -1,200 +1,148 @@
-"""A recipe: all that a training run depends on.
+"""A recipe: everything that a training run depends on.
 
 In:   tables of keys and values, as a TOML file has them.
 Out:  a Recipe: its stages one after the other, each with all its settings, checked.
-Not:  reading files, overriding (reading.py), what the keys mean in words (keys.py), training (training.py).
+Not:  reading files, overriding keys, writing TOML (reading.py), training (training.py).
 
-A section is a frozen dataclass, most of them the settings of the room that does the work, so that each default is
-written once.
+A section is a settings class, most of them of the room that does the work, so that each key is declared once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
-from typing import Any, Literal, cast, get_args
+import math
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, get_args
 
-from polyref.align import VETO_KINDS, AdaptivePenalty, AlignSettings, Similarity, VetoKind
-from polyref.align.settings import Alignment
 from polyref.data import Fields
 from polyref.errors import SettingsError
 from polyref.expand import ExpandSettings
-from polyref.experiment.checking import Place, RecipeError, nearest, section_of
-from polyref.experiment.grid import grid_of
 from polyref.feed.stream import StreamSettings
 from polyref.fit import Decay, FitSettings
 from polyref.fit.settings import Device
-from polyref.fresh import FreshSettings
 from polyref.model import CAPTIONING, TRANSLATING, BeamSettings, CaptionerSettings, TranslatorSettings
-from polyref.schedule import Order, ScheduleSettings, schedule_named
+from polyref.scale import ToolSettings
 from polyref.schedule.batches import BatchSettings
-from polyref.score import Tokenizer, metrics_of
+from polyref.score import METRICS, Tokenizer, metrics_of
+from polyref.settings import Key, build, contents, keys, part, refuse_unknown, required, setting, settings, within
 from polyref.text.subwords import SMALLEST
 
 Content = Mapping[str, Any]
+Place = tuple[str | int, ...]  # ("fit", "decay", "factor"), or ("stage", 1, "fit", "epochs")
 Kind = Literal["translator", "captioner"]
 MODELS: dict[str, type[TranslatorSettings] | type[CaptionerSettings]] = {
     "translator": TranslatorSettings,
     "captioner": CaptionerSettings,
 }
+BEAMS = {"translator": TRANSLATING, "captioner": CAPTIONING}
 PERPLEXITY = "perplexity"
 # Scores begin at 0 and jump, where the perplexity of the language model falls steadily: more patience than there.
-DECAY = Decay(factor=0.7, gain=0.0, stop_after=10)
-_MOST_THREADS = 1024
-_MOST_WORKERS = 1024
-_MOST_SUBWORDS = 1_000_000
+FIT = FitSettings(decay=Decay(factor=0.7, gain=0.0, stop_after=10))
 
 
-@dataclass(frozen=True, slots=True)
+class RecipeError(SettingsError):
+    """What is wrong with a recipe, the places of the keys that may be the cause, and the stage, counted from 0."""
+
+    def __init__(self, text: str, places: list[Place], stage: int | None = None):
+        super().__init__(text)
+        self.places = places
+        self.stage = stage
+
+
+@settings
 class RunSection:
-    output: str
-    seed: int = 0
-    init_from: str = ""
-    threads: int = 0
-    device: Device = "auto"
+    output: str = required("Folder for the model and everything else that the run writes. Must be given.")
+    seed: int = setting(
+        0, "Decides first weights, order and dropout. The same seed gives the same weights.", at_least=0, below=2**32
+    )
+    init_from: str = setting("", "Model folder to start from: its weights and subwords. The sizes must be the same.")
+    threads: int = setting(0, "Threads of torch; 0 is torch's own choice.", at_least=0, at_most=1024)
+    device: Device = setting("auto", "auto takes a GPU if there is one; cpu; cuda.")
 
-    def __post_init__(self) -> None:
+    def check_together(self) -> None:
         if not self.output.strip():
-            raise SettingsError("output has no name; name a folder")
-        if not 0 <= self.seed < 2**32:
-            raise SettingsError(f"seed is {self.seed}; give a number from 0 to {2**32 - 1}")
-        if not 0 <= self.threads <= _MOST_THREADS:
-            raise SettingsError(f"threads is {self.threads}; give 0 for torch's own choice, or up to {_MOST_THREADS}")
+            raise SettingsError("has no name", "name a folder", key="output")
 
 
-@dataclass(frozen=True, slots=True)
+@settings
 class DataSection:
-    train: str
-    dev: str
-    features: str = ""
-    feature_ids: str = ""
-    standardise: bool = True
-    fold_case: bool = False
-    id_field: str = "id"
-    source_field: str = "source"
-    references_field: str = "references"
+    train: str = required("Training set, in any format that polyref reads. Must be given.")
+    dev: str = required("Examples for validation. Must be given.")
+    features: str = setting("", "Captioner: file with the features of the images, found by the source of an example.")
+    feature_ids: str = setting("", "Captioner: file with one id per line, for features in an npy file.")
+    standardise: bool = setting(True, "Captioner: give each feature mean 0 and deviation 1 over the training set.")
+    fold_case: bool = setting(False, "Train and generate in lower case, sources too.")
+    fields: Fields = part(Fields)
 
-    def __post_init__(self) -> None:
+    def check_together(self) -> None:
         for name in ("train", "dev"):
             if not getattr(self, name).strip():
-                raise SettingsError(f"{name} names no file; name one")
-        self.fields()
-
-    def fields(self) -> Fields:
-        return Fields(self.id_field, self.source_field, self.references_field)
+                raise SettingsError("does not name a file", "name one", key=name)
 
 
-@dataclass(frozen=True, slots=True)
+@settings
 class ExpandSection:
-    """`per_example` None: the file is trained on as it is."""
+    """How the training set is expanded before training, and by what."""
 
-    per_example: int | None = None
-    align: Alignment = "hard"
-    encoder: str = ""
-    similarity: Similarity = "rescaled"
-    penalty: float = AlignSettings().penalty  # type: ignore[assignment]
-    adaptive: AdaptivePenalty | None = None
-    veto: tuple[str, ...] = VETO_KINDS
-    position: float = AlignSettings().position
-    fluency: float | None = None
-    keep_lattice: bool = False
-    workers: int = 1
-
-    def __post_init__(self) -> None:
-        self.settings()
-        replace(self.alignment(), penalty=self.penalty)  # which an adaptive one hides
-        if not 1 <= self.workers <= _MOST_WORKERS:
-            raise SettingsError(f"workers is {self.workers}; give a number from 1 to {_MOST_WORKERS}")
-
-    def settings(self) -> ExpandSettings:
-        usual = ExpandSettings()
-        return replace(
-            usual,
-            per_example=usual.per_example if self.per_example is None else self.per_example,
-            fluency=self.fluency,
-            keep_lattice=self.keep_lattice,
-            align=self.alignment(),
-        )
-
-    def alignment(self) -> AlignSettings:
-        veto = cast("tuple[VetoKind, ...]", self.veto)
-        penalty = self.adaptive or self.penalty
-        return AlignSettings(self.align, self.similarity, penalty, veto=veto, position=self.position)
+    settings: ExpandSettings = part(ExpandSettings)
+    tools: ToolSettings = part(ToolSettings)
 
 
-@dataclass(frozen=True, slots=True)
-class ScheduleSection:
-    name: str = "shuffle"
-    order: Order = "given"
-    limit: int | None = None
-    gold_only: bool = False
-    draw: bool = False
-    gold_share: float | None = None
-    fresh: FreshSettings | None = None
-
-    def __post_init__(self) -> None:
-        self.settings(0)
-
-    def settings(self, seed: int) -> StreamSettings:
-        schedule = ScheduleSettings(schedule_named(self.name), self.order, seed, self.draw, self.gold_share)
-        return StreamSettings(schedule, self.limit, self.gold_only, self.fresh)
-
-
-@dataclass(frozen=True, slots=True)
+@settings
 class SubwordsSection:
-    source: int = 8000
-    target: int = 8000
-    joint: bool = False
-
-    def __post_init__(self) -> None:
-        for name in ("source", "target"):
-            size = getattr(self, name)
-            if not SMALLEST <= size <= _MOST_SUBWORDS:
-                few = ": 256 bytes are units already" if size < SMALLEST else ""
-                raise SettingsError(f"{name} is {size}; give a number from {SMALLEST} to {_MOST_SUBWORDS:,}{few}")
+    source: int = setting(8000, "Number of subwords of the sources (translator).", at_least=SMALLEST, at_most=1_000_000)
+    target: int = setting(8000, "Number of subwords of the references.", at_least=SMALLEST, at_most=1_000_000)
+    joint: bool = setting(False, "One vocabulary of target's size for sources and references together.")
 
 
-@dataclass(frozen=True, slots=True)
+def _metric_named(name: Any) -> Any:
+    return metrics_of([name], PERPLEXITY)[0] if isinstance(name, str) else name
+
+
+def _metrics_named(names: Any) -> Any:
+    """Metrics under one name each, the one that scores come under."""
+    are_names = isinstance(names, list | tuple) and all(isinstance(name, str) for name in names)
+    return metrics_of(names, PERPLEXITY) if are_names else names
+
+
+@settings
 class ValidationSection:
-    metrics: tuple[str, ...] = ("bleu", "cider")
-    goal: str = "bleu"
-    tokenizer: Tokenizer | None = None
-    fold_case: bool = False
-    examples: int = 0
-    at_once: int = 50
-    beam: BeamSettings | None = None
+    metrics: tuple[str, ...] = setting(
+        ("bleu", "cider"), f"Any of {', '.join(METRICS)} and perplexity.", clean=_metrics_named
+    )
+    goal: str = setting(
+        "bleu",
+        "The one of them that decides which weights are best.",
+        clean=lambda name: metrics_of(name, PERPLEXITY)[0] if isinstance(name, str) else name,
+    )
+    tokenizer: Tokenizer | None = setting(None, "Tokens of all scores.", unset="13a for BLEU, ptb for the others")
+    fold_case: bool = setting(False, "Score without case.")
+    examples: int = setting(0, "Number of examples to validate on, spread over the file; 0 is all.", at_least=0)
+    at_once: int = setting(50, "Examples searched together.", at_least=1)
+    beam: BeamSettings | None = setting(None, "How to search in validation, where it differs from [beam].")
 
-    def __post_init__(self) -> None:
-        # Under one name each, the one that scores come under.
-        object.__setattr__(self, "metrics", tuple(dict.fromkeys(map(_metric_named, self.metrics))))
-        object.__setattr__(self, "goal", _metric_named(self.goal))
+    def check_together(self) -> None:
         if self.goal not in (*self.metrics, PERPLEXITY):
-            raise SettingsError(f'the goal is "{self.goal}", which is not among the metrics; add it, or choose another')
-        if self.examples < 0:
-            raise SettingsError(f"examples is {self.examples}; give 0 for all, or more")
-        if self.at_once < 1:
-            raise SettingsError(f"at_once is {self.at_once}; give 1 or more")
-
-
-def _metric_named(name: str) -> str:
-    return metrics_of([name], PERPLEXITY)[0]
+            raise SettingsError(f'is "{self.goal}", which is not among the metrics', "add it there", key="goal")
 
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """One run of the loop, with all its settings."""
+    """One run of the loop, with all its settings. `expands`: whether the training set is expanded first."""
 
     name: str
     run: RunSection
     data: DataSection
     expand: ExpandSection
-    schedule: ScheduleSection
+    schedule: StreamSettings
     batch: BatchSettings
     subwords: SubwordsSection
     model: TranslatorSettings | CaptionerSettings
     fit: FitSettings
     validation: ValidationSection
     beam: BeamSettings
+    expands: bool
 
     @property
     def kind(self) -> Kind:
@@ -202,16 +150,18 @@ class Stage:
 
     def content(self) -> dict[str, dict[str, Any]]:
         """Every key with its value, defaults too: a recipe of this one stage."""
-        found = {section: dict(asdict(getattr(self, section))) for section in SECTIONS if section != "grid"}
+        found = {section: contents(getattr(self, section)) for section in SECTIONS}
         found["model"] = {"kind": self.kind, **found["model"]}
-        for name in NOT_CHOSEN:
-            found["fit"].pop(name)
+        for section, name in NOT_CHOSEN:
+            found[section].pop(name)
+        if not self.expands:
+            found["expand"].pop("per_example")
         return found
 
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """`output` is where its stages leave their folders; a recipe without stages is one that has no name."""
+    """`output` is where its stages leave their folders; a recipe without stages has one without a name."""
 
     output: str
     stages: tuple[Stage, ...]
@@ -222,43 +172,80 @@ SECTIONS: dict[str, Any] = {
     "run": RunSection,
     "data": DataSection,
     "expand": ExpandSection,
-    "schedule": ScheduleSection,
+    "schedule": StreamSettings,
     "batch": BatchSettings,
     "subwords": SubwordsSection,
     "model": MODELS,
     "fit": FitSettings,
     "validation": ValidationSection,
     "beam": BeamSettings,
-    "grid": dict,
 }
-TABLES: dict[str, Any] = {"adaptive": AdaptivePenalty, "fresh": FreshSettings, "decay": Decay}  # inside sections
-NOT_CHOSEN = ("goal", "seed")  # of the loop: they follow from validation and from run
+# These follow from other keys.
+NOT_CHOSEN = {("fit", "goal"): "validation.goal", ("fit", "seed"): "run.seed", ("schedule", "seed"): "run.seed"}
 STAGED = ("data", "expand", "schedule", "batch", "fit", "validation")  # what a stage may set for itself
+
+
+def keys_of(section: str) -> Iterator[Key]:
+    """The keys of a section, and with a dot those of the tables inside it; a model's may come twice."""
+    if section == "model":
+        yield from (key for made in MODELS.values() for key in keys(made))
+    else:
+        usual = FIT if section == "fit" else None
+        yield from (key for key in keys(SECTIONS[section], usual) if (section, key.name) not in NOT_CHOSEN)
+
+
+def names_of(section: str) -> list[str]:
+    """The names of those keys."""
+    return list(dict.fromkeys([*(["kind"] if section == "model" else []), *(key.name for key in keys_of(section))]))
 
 
 def recipe_of(content: Content) -> Recipe:
     """Check a recipe, and lay out its stages."""
-    nearest("section", content, [*SECTIONS, "stage"])
-    stages = content.get("stage", [])
-    if not isinstance(stages, list) or not all(isinstance(one, Mapping) for one in stages):
-        raise RecipeError('"stage" is no list of tables; begin each stage with [[stage]]', ("stage",))
-    shared = {name: _table(name, content.get(name, {})) for name in SECTIONS}
+    with _blamed():
+        refuse_unknown("section", content, [*SECTIONS, "grid", "stage"])
+        stages = stages_of(content)
+        shared = {name: _table(name, content.get(name, {})) for name in (*SECTIONS, "grid")}
+        run = _section("run", shared["run"], RunSection)
     names = _names(stages)
-    grid = grid_of(shared.pop("grid"), names, {one: keys_of(one) for one in shared})
-    run = section_of("run", shared["run"], RunSection)
+    with _blamed():
+        grid = _grid(shared.pop("grid"), names)
     if not stages:
-        return Recipe(run.output, (_stage("", shared),), grid)
+        with _blamed():
+            return Recipe(run.output, (_stage("", shared),), grid)
     found: list[Stage] = []
     for number, (name, given) in enumerate(zip(names, stages, strict=True)):
         # Where it leaves its model; each but the first starts from the one before.
         place = {"output": f"{run.output}/{name}", **({"init_from": found[-1].run.output} if found else {})}
-        try:
-            found.append(_stage(name, _of_stage(name, given, shared, place)))
-        except RecipeError as error:
-            own = any(_sets(given, key) for key in error.keys)
-            said = f'stage "{name}": {error}' if own else str(error)
-            raise RecipeError(said, *error.keys, stage=number) from None
+        with _blamed(number, name, given):
+            found.append(_stage(name, _of_stage(given, shared, place)))
     return Recipe(run.output, tuple(found), grid)
+
+
+def stages_of(content: Content) -> list[Any]:
+    stages = content.get("stage", [])
+    if not isinstance(stages, list) or not all(isinstance(one, Mapping) for one in stages):
+        raise SettingsError("is not a list of tables", "begin each stage with [[stage]]", key="stage")
+    return stages
+
+
+@contextmanager
+def _blamed(stage: int | None = None, name: str = "", given: Content | None = None) -> Iterator[None]:
+    """Errors that pass become those of a recipe, or of one of its stages where it sets the key itself."""
+    try:
+        yield
+    except SettingsError as error:
+        places: list[Place] = [tuple(key.split(".")) for key in (error.key, *error.also) if key]
+        own = any(has(given, place) for place in places)
+        raise RecipeError(f'stage "{name}": {error}' if own else str(error), places, stage) from None
+
+
+def has(table: Any, place: Place) -> bool:
+    """Whether a table sets a key."""
+    for name in place:
+        if not isinstance(table, Mapping) or name not in table:
+            return False
+        table = table[name]
+    return bool(place)
 
 
 def _names(stages: list[Content]) -> list[str]:
@@ -266,16 +253,16 @@ def _names(stages: list[Content]) -> list[str]:
     for number, name in enumerate(names):
         if not name.replace("-", "").replace("_", "").isalnum() or name in names[:number]:
             text = "each stage needs a name of its own, of letters, digits, - and _; its folder has that name"
-            raise RecipeError(text, ("name",), stage=number)
+            raise RecipeError(text, [("name",)], number)
     return names
 
 
-def _of_stage(name: str, given: Content, shared: dict[str, Any], place: Content) -> dict[str, Any]:
+def _of_stage(given: Content, shared: dict[str, Any], place: Content) -> dict[str, Any]:
     """The tables of a stage: what it sets, over what is set for all."""
     for section in given:
         if section in SECTIONS and section not in STAGED:
-            raise RecipeError(f'"{section}" is for all stages; set it at the top, as [{section}]', (section,))
-    nearest("section", given, ["name", *STAGED])
+            raise SettingsError("is for all stages", f"set it at the top, as [{section}]", key=section)
+    refuse_unknown("section", given, ["name", *STAGED])
     own = {section: _table(section, given.get(section, {})) for section in STAGED}
     return merged(shared, {**own, "run": place})
 
@@ -289,90 +276,123 @@ def merged(top: Content, own: Content) -> dict[str, Any]:
     return both
 
 
-def _sets(table: Content, key: Place) -> bool:
-    found: Any = table
-    for name in key:
-        if not isinstance(found, Mapping) or name not in found:
-            return False
-        found = found[name]
-    return bool(key)
+def _section(name: str, content: Content, group: Any, usual: Any = None) -> Any:
+    for key in content:
+        if (name, key) in NOT_CHOSEN:
+            raise SettingsError("follows from another key", f"set {NOT_CHOSEN[name, key]}", key=f"{name}.{key}")
+    with within(name):
+        return build(group, content, usual)
 
 
 def _stage(name: str, content: dict[str, Any]) -> Stage:
-    kind, model = _model(content["model"])
+    kind = _kind(content["model"])
     batch = dict(content["batch"])
     if batch.get("tokens") is not None:
         batch.setdefault("pairs", None)
-    run = section_of("run", content["run"], RunSection)
-    beam = section_of("beam", {**asdict(_beam(kind)), **content["beam"]}, BeamSettings)
-    validation = section_of("validation", content["validation"], ValidationSection, beam=beam)
-    for unchosen in NOT_CHOSEN:
-        if unchosen in content["fit"]:
-            cure = {"goal": "set validation.goal", "seed": "set run.seed"}[unchosen]
-            raise RecipeError(f'"fit.{unchosen}" follows from another key; {cure}', ("fit", unchosen))
-    goal = "lowest" if validation.goal == PERPLEXITY else "highest"
-    fit = {"decay": {}, **content["fit"], "goal": goal, "seed": run.seed}
+    run = _section("run", content["run"], RunSection)
+    beam = _section("beam", content["beam"], BeamSettings, BEAMS[kind])
+    validation = _validation(content["validation"], beam)
+    fit = _section("fit", content["fit"], FitSettings, FIT)
+    stream = _section("schedule", content["schedule"], StreamSettings)
     found = Stage(
         name=name,
         run=run,
-        data=section_of("data", content["data"], DataSection),
-        expand=section_of("expand", content["expand"], ExpandSection),
-        schedule=section_of("schedule", content["schedule"], ScheduleSection),
-        batch=section_of("batch", batch, BatchSettings),
-        subwords=section_of("subwords", content["subwords"], SubwordsSection),
-        model=model,
-        fit=section_of("fit", fit, FitSettings, decay=DECAY),
+        data=_section("data", content["data"], DataSection),
+        expand=_section("expand", content["expand"], ExpandSection),
+        schedule=replace(stream, schedule=replace(stream.schedule, seed=run.seed)),
+        batch=_section("batch", batch, BatchSettings),
+        subwords=_section("subwords", content["subwords"], SubwordsSection),
+        model=_section("model", {key: one for key, one in content["model"].items() if key != "kind"}, MODELS[kind]),
+        fit=replace(fit, goal="lowest" if validation.goal == PERPLEXITY else "highest", seed=run.seed),
         validation=validation,
         beam=beam,
+        expands="per_example" in content["expand"],
     )
     _check_together(found)
     return found
 
 
+def _validation(content: Content, beam: BeamSettings) -> ValidationSection:
+    """Its own table of a beam need not give every key: the others are those of [beam]."""
+    own = content.get("beam")
+    given = {**content, "beam": {**contents(beam), **own}} if isinstance(own, Mapping) else content
+    validation: ValidationSection = _section("validation", given, ValidationSection)
+    return validation
+
+
 def _check_together(stage: Stage) -> None:
     """Refuse sections that do not go together."""
-    features = ("data", "features")
     if stage.kind == "captioner" and not stage.data.features:
-        text = 'a captioner reads features of images, but "data.features" names no file; name one'
-        raise RecipeError(text, features, ("model", "kind"))
+        problem = "does not name a file, but a captioner reads features of images"
+        raise SettingsError(problem, "name one", key="data.features", also=("model.kind",))
     if stage.kind == "translator" and stage.data.features:
-        raise RecipeError('"data.features" is for captioners; take it out, or set model.kind = "captioner"', features)
-    if stage.batch.bucket and schedule_named(stage.schedule.name) == "uniform":
-        text = "uniform keeps an example's references together; take batch.bucket out, or choose another schedule"
-        raise RecipeError(text, ("batch", "bucket"), ("schedule", "name"))
-    if stage.schedule.fresh is not None and stage.expand.per_example is not None and not stage.expand.keep_lattice:
-        text = "schedule.fresh draws from lattices, which expand does not keep; set expand.keep_lattice = true"
-        raise RecipeError(text, ("expand", "keep_lattice"), ("schedule", "fresh"))
+        cure = 'take it out, or set model.kind = "captioner"'
+        raise SettingsError("is for captioners", cure, key="data.features")
+    if stage.batch.bucket and stage.schedule.schedule.schedule == "uniform":
+        problem, cure = "does not go with uniform, which keeps an example's references together", "take it out"
+        raise SettingsError(problem, cure, key="batch.bucket", also=("schedule.name",))
+    if stage.schedule.fresh is not None and stage.expands and not stage.expand.settings.keep_lattice:
+        problem, cure = "draws from lattices, which expand does not keep", "set expand.keep_lattice = true"
+        raise SettingsError(problem, cure, key="schedule.fresh", also=("expand.keep_lattice",))
 
 
-def _model(content: dict[str, Any]) -> tuple[str, TranslatorSettings | CaptionerSettings]:
-    given = dict(content)
-    kind = given.pop("kind", "translator")
+def _kind(content: Content) -> str:
+    """The kind of model; refuses keys of the other kinds by name."""
+    kind = content.get("kind", "translator")
     if kind not in get_args(Kind):
-        raise RecipeError(f'"model.kind" is "{kind}"; choose one of {", ".join(get_args(Kind))}', ("model", "kind"))
-    own = [one.name for one in fields(MODELS[kind])]
+        raise SettingsError(f'is "{kind}"', f"choose one of {', '.join(get_args(Kind))}", key="model.kind")
+    own = [key.name for key in keys(MODELS[kind])]
     for other, made in MODELS.items():
-        for name in (one.name for one in fields(made)):
-            if name in given and name not in own:
-                text = f'"model.{name}" is for a {other}, and this is a {kind}; take it out, or set model.kind'
-                raise RecipeError(text, ("model", name))
-    return kind, section_of("model", given, MODELS[kind])
-
-
-def _beam(kind: str) -> BeamSettings:
-    return CAPTIONING if kind == "captioner" else TRANSLATING
+        for key in keys(made):
+            if key.name in content and key.name not in own:
+                problem = f"is for a {other}, and this is a {kind}"
+                raise SettingsError(problem, "take it out, or set model.kind", key=f"model.{key.name}")
+    return str(kind)
 
 
 def _table(name: str, value: Any) -> dict[str, Any]:
     if not isinstance(value, Mapping):
-        raise RecipeError(f'"{name}" is no table; write it as [{name}]', (name,))
+        raise SettingsError("is not a table", f"write it as [{name}]", key=name)
     return dict(value)
 
 
-def keys_of(section: str) -> list[str]:
-    """The keys of a section, and with a dot those of the tables inside it."""
-    if section == "model":
-        return list(dict.fromkeys(["kind", *(one.name for made in MODELS.values() for one in fields(made))]))
-    names = [one.name for one in fields(SECTIONS[section]) if section != "fit" or one.name not in NOT_CHOSEN]
-    inner = {"beam": BeamSettings, **TABLES} if section == "validation" else TABLES
-    return [*names, *(f"{name}.{one.name}" for name in names if name in inner for one in fields(inner[name]))]
+# -- the grid -------------------------------------------------------------------------------------------------------
+
+
+def _grid(grid: Content, stages: list[str]) -> dict[str, list[Any]]:
+    """Values of keys that a series of runs goes through, with keys such as "fit.decay.factor"."""
+    found: dict[str, list[Any]] = {}
+    with within("grid"):
+        for path, values in _flat(grid, ()):
+            key = ".".join(path)
+            _check_grid_key(key.split("."), stages, key)
+            if not isinstance(values, list) or not values or not _is_plain(values):
+                raise SettingsError("is not a list of strings, numbers, true or false", "give some", key=key)
+            found[key] = values
+    return found
+
+
+def _flat(grid: Content, at: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Keys with dots may be written in quotes, or as tables."""
+    for key, value in grid.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, (*at, str(key)))
+        else:
+            yield (*at, str(key)), value
+
+
+def _check_grid_key(path: list[str], stages: list[str], key: str) -> None:
+    try:
+        if path[0] == "stage" and len(path) > 3:
+            refuse_unknown("stage", [path[1]], stages)
+            path = path[2:]
+        refuse_unknown("section", path[:1], list(SECTIONS))
+        refuse_unknown(f"key of [{path[0]}]", [".".join(path[1:])], names_of(path[0]))
+    except SettingsError as error:
+        raise SettingsError(str(error), also=(key,)) from None
+
+
+def _is_plain(value: Any) -> bool:
+    if isinstance(value, list | Mapping):
+        return all(map(_is_plain, value.values() if isinstance(value, Mapping) else value))
+    return isinstance(value, str | int) or (isinstance(value, float) and math.isfinite(value))

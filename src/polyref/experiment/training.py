@@ -21,16 +21,12 @@ from polyref.data import Input, open_output, read
 from polyref.data.corpus import Corpus
 from polyref.data.indexing import open_index
 from polyref.errors import InputError, SettingsError
-from polyref.experiment.cures import in_recipe_words
-from polyref.experiment.expanding import expanded
-from polyref.experiment.files import check_files
-from polyref.experiment.log import Log, open_log
+from polyref.experiment.folder import Log, make_folder, open_log, taken
+from polyref.experiment.inputs import Vocabularies, check_files, expanded, find_vocabularies
 from polyref.experiment.pairs import Collation, PairBatches
-from polyref.experiment.place import make_folder, taken
 from polyref.experiment.reading import toml_of
 from polyref.experiment.recipe import Recipe, Stage
 from polyref.experiment.validation import Validation
-from polyref.experiment.words import Vocabularies, find_vocabularies
 from polyref.features.features import Features
 from polyref.feed import Stream
 from polyref.fit.checkpoint import BEST, Counters, has_checkpoint, where_it_stands
@@ -42,6 +38,7 @@ from polyref.model.folder import SOURCE, TARGET, WEIGHTS, TrainedModel, check_st
 from polyref.model.settings import BeamSettings, CaptionerSettings
 from polyref.model.translator import Translator
 from polyref.model.weights import load_weights
+from polyref.schedule.settings import shown
 
 Model = Translator | Captioner
 
@@ -58,7 +55,6 @@ class Trained:
     history: list[float]
 
 
-@in_recipe_words()
 def train_recipe(
     recipe: Recipe,
     *,
@@ -169,7 +165,7 @@ def _assembled(stage: Stage, top: Path, folder: Path, processes: Processes, rein
         lambda: Vocabularies.load(folder, with_source=with_source),
     )
     features = Features.open(stage.data.features, stage.data.feature_ids or None) if stage.data.features else None
-    dev = Corpus.of(read(stage.data.dev, stage.data.fields()))
+    dev = Corpus.of(read(stage.data.dev, stage.data.fields))
     if not len(dev) or not len(stream):
         empty = stage.data.train if len(dev) else stage.data.dev
         raise InputError("holds no examples", "give some", file=empty)
@@ -209,10 +205,10 @@ def _in_turn(processes: Processes, make: Callable[[], Any], find: Callable[[], A
 
 
 def _stream(stage: Stage, top: Path, reindex: bool) -> Stream:
-    path = expanded(stage.data.train, top, stage.expand, stage.data.fields())
+    path = expanded(stage, top)
     try:
-        corpus = open_index(Input.of(path), stage.data.fields(), renew=reindex)
-        return Stream(corpus, stage.schedule.settings(stage.run.seed))
+        corpus = open_index(Input.of(path), stage.data.fields, renew=reindex)
+        return Stream(corpus, stage.schedule)
     except InputError as error:
         error.file = error.file or path
         raise
@@ -282,7 +278,8 @@ def _say_start(log: Log, stage: Stage, run: _Run, processes: Processes) -> None:
     name = f'stage "{stage.name}": ' if stage.name else ""
     many = "" if processes.ranks == 1 else f", {processes.ranks} processes"
     log.line(f"{name}{stage.kind} of {weights:,} weights, {sizes} subwords; {processes.device.type}{many}")
-    log.line(f"{len(run.stream.corpus):,} examples, {len(run.stream):,} pairs an epoch by {stage.schedule.name}")
+    by = shown(stage.schedule.schedule.schedule)
+    log.line(f"{len(run.stream.corpus):,} examples, {len(run.stream):,} pairs per epoch by {by}")
     known = _in_both(run.stream.corpus, run.validation.corpus)
     if known:
         log.line(f"{known:,} of {len(run.validation.corpus):,} validation examples have the id of a training example")

@@ -10,14 +10,19 @@ from __future__ import annotations
 
 import hashlib
 import json
+<<<<<<< HEAD
 import os
 import tempfile
 import weakref
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+=======
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+>>>>>>> 1f4ed74 (Settings are declared once: default, help and bounds; options, recipe keys and docs are made from that)
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -32,38 +37,45 @@ from polyref.files import writing
 from polyref.fresh import FreshSettings, draw_fresh
 from polyref.schedule import Pairs, Schedule, ScheduleSettings, Sizes
 from polyref.schedule.mixing import Numbers
+<<<<<<< HEAD
 from polyref.schedule.settings import Order, schedule_named
 
 _MOST = 2**31
 _TOGETHER = 128  # examples that fresh paths are drawn for at once
 _CURE = "name a folder with more room for fresh paths with TMPDIR"
 Drawn = list[tuple[str, float | None]]
+=======
+from polyref.schedule.settings import Order, ScheduleName
+from polyref.settings import part, setting, settings
+>>>>>>> 1f4ed74 (Settings are declared once: default, help and bounds; options, recipe keys and docs are made from that)
 
 
-@dataclass(frozen=True, slots=True)
+@settings
 class StreamSettings:
-    """Which references take part, and in which schedule.
+    """Which references take part, and in which schedule."""
 
-    `limit` is the most references an example: all gold ones, then pseudo-references by rank. `gold_only` leaves
-    pseudo-references out. `fresh` draws other ones for each epoch from the lattices that the file has kept, in the
-    place of those that it lists.
-    """
+    schedule: ScheduleSettings = part(ScheduleSettings)
+    limit: int | None = setting(
+        None,
+        "References per example: all gold ones, then the best pseudo-references.",
+        at_least=1,
+        below=2**31,
+        metavar="N",
+    )
+    gold_only: bool = setting(False, "Leave pseudo-references out.")
+    fresh: FreshSettings | None = setting(
+        None, "Draw other pseudo-references in every epoch, from lattices that were kept."
+    )
 
-    schedule: ScheduleSettings = field(default_factory=ScheduleSettings)
-    limit: int | None = None
-    gold_only: bool = False
-    fresh: FreshSettings | None = None
-
-    def __post_init__(self) -> None:
-        if self.limit is not None and not 1 <= self.limit < _MOST:
-            raise SettingsError(f"limit is {self.limit}; give {'1 or more' if self.limit < 1 else 'less than 2^31'}")
+    def check_together(self) -> None:
         if self.gold_only and self.schedule.gold_share is not None:
-            raise SettingsError("without pseudo-references all is gold; leave the gold share out")
+            raise SettingsError("has no effect with gold_only", "leave one of them out", key="gold_share")
         if self.gold_only and self.limit is not None:
-            raise SettingsError("gold references are never cut; leave the limit out, or let pseudo-references in")
+            raise SettingsError("does not cut gold references", "leave it out, or leave gold_only out", key="limit")
         if self.fresh is not None and (self.gold_only or self.limit is not None):
-            other = "limit" if self.limit is not None else "gold only"
-            raise SettingsError(f"fresh paths say themselves how many there are; leave {other} out")
+            key = "gold_only" if self.gold_only else "limit"
+            problem = "does not go with fresh paths, which have a number of their own"
+            raise SettingsError(problem, "leave one of them out", key=key, also=("fresh",))
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +234,7 @@ def stream(
     if isinstance(fresh, int):
         fresh = FreshSettings(fresh)
     settings = StreamSettings(
-        ScheduleSettings(schedule_named(schedule), order, seed, draw, gold_share), limit, gold_only, fresh
+        ScheduleSettings(cast("ScheduleName", schedule), order, seed, draw, gold_share), limit, gold_only, fresh
     )
     if _is_path(data):
         where = None if index is None else Path(index)

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass
-from typing import Literal, get_args
+from dataclasses import asdict
+from typing import Literal
 
-from polyref.errors import SettingsError
+from polyref.settings import setting, settings
 
 Optimiser = Literal["sgd", "adamw"]
 Goal = Literal["lowest", "highest"]
@@ -18,75 +18,65 @@ Precision = Literal["float32", "bfloat16"]
 Device = Literal["auto", "cpu", "cuda"]
 
 
-@dataclass(frozen=True, slots=True)
+@settings
 class Decay:
-    """The learning rate is multiplied by `factor` after a validation that brings no gain: one that is not better than
-    the best before it, or by less than the share `gain`.
+    """When the learning rate is lowered, and when training ends early: after validations without improvement."""
 
-    Training ends early when that has happened `stop_after` times.
-    """
+    factor: float = setting(
+        0.5,
+        "Multiply the learning rate by this after a validation without improvement.",
+        above=0,
+        at_most=1,
+        option="--decay",
+        metavar="F",
+    )
+    gain: float = setting(
+        0.01,
+        "Smallest improvement that counts, as a share of the best validation.",
+        at_least=0,
+        below=1,
+        option="--gain",
+        metavar="SHARE",
+    )
+    stop_after: int = setting(
+        5, "Stop after this many validations without improvement.", at_least=1, option="--stop-after", metavar="N"
+    )
 
-    factor: float = 0.5
-    gain: float = 0.01
-    stop_after: int = 5
 
-    def __post_init__(self) -> None:
-        if not 0 < self.factor <= 1:
-            raise SettingsError(f"the decay is {self.factor}; give a number above 0, at most 1")
-        if not 0 <= self.gain < 1:
-            raise SettingsError(f"the gain is {self.gain}; give a share from 0 up to, not including, 1")
-        if self.stop_after < 1:
-            raise SettingsError(f"stop-after is {self.stop_after}; give 1 or more")
-
-
-@dataclass(frozen=True, slots=True)
+@settings
 class FitSettings:
-    """`clip` bounds the norm of all gradients together. A checkpoint is written after every `save_every` updates, and
-    after each epoch.
+    """How a model is trained."""
 
-    `average` keeps an exponential average of the weights, which is what is validated and kept as the best; None uses
-    the weights themselves. Validation comes every `validate_every` updates; None: after each epoch. Training ends
-    early when the mean of the `recent` last validations has not been better than its own best for `patience`
-    validations; None does not look at it.
-    """
-
-    epochs: int = 20
-    optimiser: Optimiser = "adamw"
-    learning_rate: float = 1e-3
-    weight_decay: float = 0.0
-    clip: float = 1.0
-    decay: Decay = Decay()
-    goal: Goal = "lowest"
-    save_every: int = 1000
-    seed: int = 0
-    average: float | None = None
-    validate_every: int | None = None
-    recent: int = 3
-    patience: int | None = None
-    precision: Precision = "float32"
-
-    def __post_init__(self) -> None:
-        for name in ("epochs", "save_every", "validate_every", "recent", "patience"):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise SettingsError(f"{name.replace('_', '-')} is {value}; give 1 or more")
-        if not 0 < self.learning_rate <= 100:
-            raise SettingsError(f"the learning rate is {self.learning_rate}; give a number above 0, at most 100")
-        if not 0 <= self.weight_decay <= 1:
-            raise SettingsError(f"the weight decay is {self.weight_decay}; give a number from 0 to 1")
-        if not self.clip > 0:
-            raise SettingsError(f"the clip is {self.clip}; give a number above 0")
-        if not 0 <= self.seed < 2**32:
-            raise SettingsError(f"the seed is {self.seed}; give a number from 0 to {2**32 - 1}")
-        if self.average is not None and not 0 < self.average < 1:
-            raise SettingsError(f"the average is {self.average}; give a number above 0 and under 1, such as 0.999")
-        for what, value, choices in (
-            ("optimiser", self.optimiser, Optimiser),
-            ("goal", self.goal, Goal),
-            ("precision", self.precision, Precision),
-        ):
-            if value not in get_args(choices):
-                raise SettingsError(f'unknown {what} "{value}"; choose one of {", ".join(get_args(choices))}')
+    epochs: int = setting(20, "Largest number of passes over the data.", at_least=1, metavar="N")
+    updates: int | None = setting(
+        None, "Largest number of updates.", unset="as many as the epochs have", at_least=1, metavar="N"
+    )
+    optimiser: Optimiser = setting("adamw", "adamw, or sgd: plain gradient descent.")
+    learning_rate: float = setting(1e-3, "Learning rate at the start.", above=0, at_most=100, metavar="R")
+    weight_decay: float = setting(0.0, "Weight decay of the optimiser.", at_least=0, at_most=1, metavar="D")
+    clip: float = setting(1.0, "Largest norm of all gradients together.", above=0, metavar="NORM")
+    decay: Decay = setting(Decay(), "When the learning rate is lowered and training ends early.")
+    goal: Goal = setting("lowest", "Whether a low or a high validation score is better.")
+    save_every: int = setting(
+        1000, "Updates between two checkpoints; there is also one after every epoch.", at_least=1, metavar="N"
+    )
+    seed: int = setting(0, "Decides first weights, order and dropout.", at_least=0, below=2**32)
+    average: float | None = setting(
+        None,
+        "Validate and keep an exponential average of the weights, with this factor.",
+        unset="the weights themselves",
+        above=0,
+        below=1,
+        hint="such as 0.999",
+    )
+    validate_every: int | None = setting(
+        None, "Updates between two validations.", unset="after every epoch", at_least=1, metavar="N"
+    )
+    recent: int = setting(3, "Number of last validations whose mean decides about patience.", at_least=1, metavar="N")
+    patience: int | None = setting(
+        None, "Stop when that mean has not improved for this many validations.", at_least=1, metavar="N"
+    )
+    precision: Precision = setting("float32", "bfloat16: attention and output layer on GPUs that support it.")
 
 
 def fingerprint(*parts: object) -> str:
@@ -96,5 +86,5 @@ def fingerprint(*parts: object) -> str:
 
 def run_fingerprint(settings: FitSettings, *parts: object) -> str:
     """What must be equal for a run to go on where another one stopped: all but how long, and how often it saves."""
-    kept = {name: value for name, value in asdict(settings).items() if name not in ("epochs", "save_every")}
+    kept = {name: value for name, value in asdict(settings).items() if name not in ("epochs", "updates", "save_every")}
     return fingerprint(kept, *parts)

@@ -46,7 +46,7 @@ def check_words(tokens: Sequence[Tokens], line: int | None = None) -> None:
 def check_encoder(align: AlignSettings, encoder: object | None) -> None:
     """Refuse an encoder that would not be asked."""
     if align.align == "hard" and encoder is not None:
-        raise SettingsError("hard alignment takes no encoder; add --align soft")
+        raise SettingsError("has no effect with hard alignment", "set align to soft, or leave it out", key="encoder")
 
 
 def prepare(
@@ -62,7 +62,7 @@ def prepare(
         baseline = encoder.baseline if align.baseline is None else align.baseline
     if baseline >= 1:
         raise SettingsError(
-            f"{encoder.name} takes all words for the same: its baseline is {baseline}; use --similarity cosine"
+            f"{encoder.name} takes all words for the same: its baseline is {baseline}; set similarity to cosine"
         )
     sentences = [reference.words for reference in tokens]
     if isinstance(encoder, Choosy):
@@ -99,7 +99,7 @@ def merge(
             similarity = chosen.restrained(references, similarity, excluded, whole_units(align.position))
     for penalty in align.penalties():
         compressed = chosen.compress(references, similarity, penalty, align.merge_order)
-        if compressed.count >= align.at_least:
+        if compressed.count >= align.enough:
             break
     return Lattice(
         tokens,

@@ -7,68 +7,68 @@ Nothing here needs torch: a recipe can be checked without it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 from polyref.errors import SettingsError
+from polyref.settings import Declared, required, setting, settings, shown, wanted
 
 Scoring = Literal["plain", "normalised", "rewarded"]
 _LARGEST = 100_000
-_MOST_LAYERS = 100
-# The largest length to this power is far from what a number can hold.
-_HIGHEST_POWER = 10
 
 
-@dataclass(frozen=True, slots=True)
+def _size(default: int, help: str, at_most: int = _LARGEST, **declared: Any) -> Any:
+    return setting(default, help, at_least=1, at_most=at_most, metavar="N", **declared)
+
+
+def _share(default: float, help: str) -> Any:
+    return setting(default, help, at_least=0, below=1, metavar="SHARE")
+
+
+@settings
 class TranslatorSettings:
-    """The paper's sizes. `state_size` is the decoder's; each direction of the encoder has half of it.
+    """The paper's sizes. Each direction of the encoder has half of the state size."""
 
-    `input_feeding` gives the decoder what it attended to last: slower, since it must go step by step. `tied` has one
-    table for reading and for predicting target words. `label_smoothing` is for training alone, as dropout is.
-    """
+    embedding_size: int = _size(500, "Size of a subword's vector.")
+    state_size: int = _size(500, "Size of a state of the decoder; each direction of an encoder has half of it.")
+    layers: int = _size(2, "Layers of the encoder, and as many of the decoder.", at_most=100)
+    dropout: float = _share(0.3, "Share of numbers left out in training.")
+    label_smoothing: float = _share(0.0, "Share of probability that training spreads over all subwords.")
+    input_feeding: bool = setting(False, "Translator: the decoder also reads what it attended to last. Slower.")
+    tied: bool = setting(False, "Use one table of vectors to read and to predict target words.")
 
-    embedding_size: int = 500
-    state_size: int = 500
-    layers: int = 2
-    dropout: float = 0.3
-    label_smoothing: float = 0.0
-    input_feeding: bool = False
-    tied: bool = False
-
-    def __post_init__(self) -> None:
-        _check_sizes(self, "embedding_size", "state_size")
-        check_size("layers", self.layers, _MOST_LAYERS)
-        _check_shares(self, "dropout", "label_smoothing")
-        _check_yes_or_no(self, "input_feeding", "tied")
+    def check_together(self) -> None:
         if self.state_size % 2:
-            raise SettingsError(f"state-size is {self.state_size}; give an even number: two directions share it")
-        _check_tied(self.tied, self.embedding_size, self.state_size)
+            cure = "give an even number: two directions share it"
+            raise SettingsError(f"is {self.state_size}", cure, key="state_size")
+        _check_tied(self)
 
 
-@dataclass(frozen=True, slots=True)
+@settings
 class CaptionerSettings:
-    """`feature_size` numbers describe an image. A fully connected layer makes `embedding_size` of them, and the decoder
-    reads those as if they were its first word."""
+    """A fully connected layer turns an image's features into a vector, which the decoder reads as its first word."""
 
-    feature_size: int = 2048
-    embedding_size: int = 512
-    state_size: int = 512
-    layers: int = 1
-    dropout: float = 0.3
-    label_smoothing: float = 0.0
-    tied: bool = False
+    feature_size: int = _size(2048, "Captioner: number of features per image.")
+    embedding_size: int = _size(512, "Size of a subword's vector.")
+    state_size: int = _size(512, "Size of a state of the decoder.")
+    layers: int = _size(1, "Layers of the decoder.", at_most=100)
+    dropout: float = _share(0.3, "Share of numbers left out in training.")
+    label_smoothing: float = _share(0.0, "Share of probability that training spreads over all subwords.")
+    tied: bool = setting(False, "Use one table of vectors to read and to predict target words.")
 
-    def __post_init__(self) -> None:
-        _check_sizes(self, "feature_size", "embedding_size", "state_size")
-        check_size("layers", self.layers, _MOST_LAYERS)
-        _check_shares(self, "dropout", "label_smoothing")
-        _check_yes_or_no(self, "tied")
-        _check_tied(self.tied, self.embedding_size, self.state_size)
+    def check_together(self) -> None:
+        _check_tied(self)
 
 
-@dataclass(frozen=True, slots=True)
+def _check_tied(made: TranslatorSettings | CaptionerSettings) -> None:
+    if made.tied and made.embedding_size != made.state_size:
+        problem = f"needs one size, but embedding_size is {made.embedding_size} and state_size {made.state_size}"
+        cure = "give the same for both"
+        raise SettingsError(problem, cure, key="tied", also=("embedding_size", "state_size"))
+
+
+@settings
 class BeamSettings:
-    """How wide a search is, what it looks for and how far it goes.
+    """How wide a search is, what it ranks by and how far it goes.
 
     The score of a hypothesis with log-probability p and length l (its tokens, the end among them) is
 
@@ -76,68 +76,43 @@ class BeamSettings:
     - normalised: p / l ** power
     - rewarded: p + reward * min(l, L), the bounded length reward of Huang, Zhao and Ma (2017); L is `bound` times the
       size of the source: its tokens with their end for the translator, 1 for the captioner.
-
-    `best` hypotheses are returned; none is longer than `longest`. A sentence is over when nothing better can come;
-    without `stop_early` every one goes to the limit, with the same result.
     """
 
-    beam: int
-    best: int = 1
-    scoring: Scoring = "plain"
-    power: float = 1.0
-    reward: float = 1.0
-    bound: float = 1.0
-    longest: int = 100
-    stop_early: bool = True
+    beam: int = required("Width of the beam.", at_least=1, at_most=_LARGEST, metavar="N")
+    best: int = _size(1, "Number of hypotheses per source.")
+    scoring: Scoring = setting(
+        "plain", "plain: log-probability; normalised: by length; rewarded: with the bounded length reward."
+    )
+    power: float = setting(
+        1.0, "normalised: power of the length.", above=0, at_most=10, metavar="P", needs=("scoring", "normalised")
+    )
+    reward: float = setting(
+        1.0, "rewarded: reward per token.", above=0, at_most=_LARGEST, metavar="R", needs=("scoring", "rewarded")
+    )
+    bound: float = setting(
+        1.0,
+        "rewarded: up to this many times the length of the source.",
+        above=0,
+        at_most=_LARGEST,
+        metavar="B",
+        needs=("scoring", "rewarded"),
+    )
+    longest: int = _size(100, "Largest number of tokens per hypothesis.")
+    stop_early: bool = setting(
+        True, "End when nothing better can come. The result is the same.", option="--no-early-stop"
+    )
 
-    def __post_init__(self) -> None:
-        _check_sizes(self, "beam", "best", "longest")
+    def check_together(self) -> None:
         if self.best > self.beam:
-            raise SettingsError(f"best is {self.best}, more than the beam of {self.beam}; lower it, or widen the beam")
-        if self.scoring not in get_args(Scoring):
-            raise SettingsError(f'unknown scoring "{self.scoring}"; choose one of {", ".join(get_args(Scoring))}')
-        for name, most in (("power", _HIGHEST_POWER), ("reward", _LARGEST), ("bound", _LARGEST)):
-            value = getattr(self, name)
-            if not (_is_number(value) and 0 < value <= most):
-                raise SettingsError(f"the {name} is {value!r}; give a number above 0, up to {most:,}")
-        _check_yes_or_no(self, "stop_early")
+            problem, cure = f"is {self.best}, more than the beam of {self.beam}", "lower it, or widen the beam"
+            raise SettingsError(problem, cure, key="best", also=("beam",))
 
 
 def check_size(name: str, value: int, most: int = _LARGEST) -> None:
-    """Refuse what is no size: of a model, a beam, a batch."""
+    """Refuse what is not a size: of a model, a beam, a batch."""
     if not (isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= most):
-        raise SettingsError(f"{name.replace('_', '-')} is {value!r}; give a whole number from 1 to {most:,}")
-
-
-def _check_sizes(settings: object, *names: str) -> None:
-    for name in names:
-        check_size(name, getattr(settings, name))
-
-
-def _check_shares(settings: object, *names: str) -> None:
-    for name in names:
-        value = getattr(settings, name)
-        if not (_is_number(value) and 0 <= value < 1):
-            raise SettingsError(f"{name.replace('_', '-')} is {value!r}; give a number from 0 up to, not including, 1")
-
-
-def _check_yes_or_no(settings: object, *names: str) -> None:
-    for name in names:
-        value = getattr(settings, name)
-        if not isinstance(value, bool):
-            raise SettingsError(f"{name.replace('_', '-')} is {value!r}; give True or False")
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _check_tied(tied: bool, embedding_size: int, state_size: int) -> None:
-    if tied and embedding_size != state_size:
-        raise SettingsError(
-            f"tied embeddings have one size, but embedding-size is {embedding_size} and state-size {state_size}; "
-            "give the same for both"
-        )
+        cure = wanted(int, Declared(at_least=1, at_most=most))
+        raise SettingsError(f"is {shown(value)}", cure, key=name)
 
 
 # The paper's: a beam of 15 and a length reward for translation, a beam of 5 for captions.

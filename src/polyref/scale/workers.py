@@ -14,11 +14,10 @@ from time import perf_counter
 
 from polyref import compiled
 from polyref.data import (
-    MAX_LINE_BYTES,
-    Fields,
     Format,
     Input,
     Line,
+    ReadSettings,
     WriteReport,
     WriteSettings,
     open_examples,
@@ -37,7 +36,40 @@ from polyref.fluency import LanguageModel
 from polyref.lattice import AutoEngine, CompiledEngine, Engine, EngineName, check_encoder, engine_named
 from polyref.lattice.engine import alignment_cells
 from polyref.scale.pool import in_order
+from polyref.settings import setting, settings
 from polyref.stats import Tally
+
+
+@settings
+class ToolSettings:
+    """What expands, and with how many processes."""
+
+    encoder: str | None = setting(
+        None,
+        "Vectors of soft alignment: english, a folder of your own, vectors:FILE or huggingface:NAME.",
+        unset="english",
+        metavar="NAME",
+        clean=lambda name: name or None,
+        needs=("align", "soft"),
+    )
+    language_model: str | None = setting(
+        None,
+        "What judges fluency: english, or a folder of your own.",
+        unset="the encoder if it can, else english",
+        metavar="NAME",
+        needs=("fluency", None),
+    )
+    cache: str | None = setting(
+        None, "Keep the vectors of a costly encoder in this folder.", metavar="FOLDER", needs=("align", "soft")
+    )
+    engine: EngineName = setting("auto", "Plain Python or compiled kernels; the results are the same.")
+    workers: int = setting(
+        1, "Number of processes; the result does not depend on it.", at_least=1, at_most=1024, short="-w", metavar="N"
+    )
+
+    def check_together(self) -> None:
+        if self.cache == "":
+            raise SettingsError("has no name", "name a folder", key="cache")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,26 +79,17 @@ class Job:
     input: str | tuple[str, ...]  # the files of parallel text may be named one by one
     output: str
     settings: ExpandSettings = field(default_factory=ExpandSettings)
-    fields: Fields = field(default_factory=Fields)
-    encoder: str | None = None  # of soft alignment; None is the built-in one
-    cache: str | None = None  # a folder that keeps what the encoder found
-    language_model: str | None = None  # that judges fluency; None is the encoder if it can, else the built-in one
-    engine: EngineName = "auto"
-    workers: int = 1
-    max_line_bytes: int = MAX_LINE_BYTES
-    input_format: Format | None = None
+    reading: ReadSettings = field(default_factory=ReadSettings)
+    tools: ToolSettings = field(default_factory=ToolSettings)
     output_format: Format | None = None
 
     def __post_init__(self) -> None:
-        if not 1 <= self.workers <= 1024:
-            raise SettingsError(f"workers is {self.workers}; give a number from 1 to 1024")
-        check_encoder(self.settings.align, self.encoder)
-        if self.settings.align.align == "hard" and self.cache is not None:
-            raise SettingsError("hard alignment encodes nothing that could be cached; leave --cache out")
-        if self.cache == "":
-            raise SettingsError("the cache has no name; give --cache FOLDER")
-        if self.settings.fluency is None and self.language_model is not None:
-            raise SettingsError("a language model judges fluency; add --fluency MARGIN")
+        check_encoder(self.settings.align, self.tools.encoder)
+        if self.settings.align.align == "hard" and self.tools.cache is not None:
+            problem = "has no effect with hard alignment, which encodes nothing"
+            raise SettingsError(problem, "leave it out", key="cache")
+        if self.settings.fluency is None and self.tools.language_model is not None:
+            raise SettingsError("judges fluency, which is not set", "set fluency", key="language_model")
 
     @property
     def path(self) -> str:
@@ -80,7 +103,7 @@ class Job:
 
     def source_file(self) -> Input:
         """What is read."""
-        return Input.of(self.input, self.input_format, self.max_line_bytes)
+        return Input.of(self.input, self.reading.format, self.reading.max_line_bytes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,10 +138,10 @@ def expand_file(
     settings = WriteSettings(job.written_format)
     check_not_input(job.output, settings, input)
     tally = Tally()
-    tools = _tools(job, engine_named(job.engine, before_compiling))
-    seen = input.seen_ids(job.fields)
+    tools = _tools(job, engine_named(job.tools.engine, before_compiling))
+    seen = input.seen_ids(job.reading.fields)
     report = WriteReport() if report is None else report
-    with open_examples(job.output, job.fields, settings, report) as stream:
+    with open_examples(job.output, job.reading.fields, settings, report) as stream:
         for done, position in _results(job, tools, before_compiling, report):
             if seen is not None:
                 for id, line in done.ids:
@@ -137,7 +160,7 @@ def _results(
     """The chunks' results in order, with the position in the file behind each."""
     chunks = _chunks(job, report)
     engine = tools.engine
-    if job.workers == 1:
+    if job.tools.workers == 1:
         for chunk in chunks:
             yield _process(chunk, job, tools), chunk[-1].position
         return
@@ -153,11 +176,11 @@ def _results(
         if not compiled.is_cached():
             before_compiling()
         CompiledEngine()  # once, here, before the workers load it from disk
-    yield from in_order(chunks, _SetUp(job), workers=job.workers)
+    yield from in_order(chunks, _SetUp(job), workers=job.tools.workers)
 
 
 def _chunks(job: Job, report: WriteReport) -> Iterator[list[Line]]:
-    lines = job.source_file().records(job.fields, losses=report.not_read)
+    lines = job.source_file().records(job.reading.fields, losses=report.not_read)
     while chunk := list(islice(lines, CHUNK)):
         yield chunk
 
@@ -171,14 +194,14 @@ def _tools(job: Job, engine: Engine | AutoEngine) -> Tools:
     """What a process works with."""
     encoder: Encoder | None = None
     if job.settings.align.align == "soft":
-        encoder = open_encoder(DEFAULT if job.encoder is None else job.encoder)
+        encoder = open_encoder(DEFAULT if job.tools.encoder is None else job.tools.encoder)
     model: LanguageModel | None = None
-    if job.language_model is not None:
-        model = open_language_model(job.language_model)
+    if job.tools.language_model is not None:
+        model = open_language_model(job.tools.language_model)
     elif isinstance(encoder, ContextEncoder):
         model = encoder
-    if encoder is not None and job.cache is not None:
-        encoder = CachedEncoder(encoder, job.cache)
+    if encoder is not None and job.tools.cache is not None:
+        encoder = CachedEncoder(encoder, job.tools.cache)
     return Tools(engine, encoder, model)
 
 
@@ -186,7 +209,7 @@ def _process(chunk: list[Line], job: Job, tools: Tools) -> _Done:
     """Read, expand and render some lines."""
     tally = Tally()
     started = perf_counter()
-    examples = [parse(line, job.path, job.fields) for line in chunk]
+    examples = [parse(line, job.path, job.reading.fields) for line in chunk]
     tally.spend("read", started)
     try:
         expanded = expand_chunk(examples, job.settings, tools, tally)
@@ -198,7 +221,7 @@ def _process(chunk: list[Line], job: Job, tools: Tools) -> _Done:
     if job.written_format == "parallel":
         # It knows but one kind of reference, and whoever expands to it wants to train on all of them.
         expanded = list(map(with_pseudo_as_references, expanded))
-    content = "".join([render(example, job.fields) + "\n" for example in expanded]).encode()
+    content = "".join([render(example, job.reading.fields) + "\n" for example in expanded]).encode()
     tally.spend("write", started)
     ids = [(example.id, line.number) for example, line in zip(examples, chunk, strict=True)]
     return _Done(content, ids, tally)
@@ -211,6 +234,6 @@ class _SetUp:
     job: Job
 
     def __call__(self) -> Callable[[list[Line]], tuple[_Done, int]]:
-        engine = "compiled" if self.job.engine == "auto" else self.job.engine
+        engine = "compiled" if self.job.tools.engine == "auto" else self.job.tools.engine
         tools = _tools(self.job, engine_named(engine))
         return lambda chunk: (_process(chunk, self.job, tools), chunk[-1].position)

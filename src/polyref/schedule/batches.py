@@ -18,30 +18,30 @@ from polyref.schedule.mixing import Numbers, key_of, permute
 from polyref.schedule.schedules import Pairs, Schedule, check_share
 from polyref.schedule.settings import SCHEDULES, ScheduleName, ScheduleSettings, check_epoch
 from polyref.schedule.sizes import Sizes
+from polyref.settings import setting, settings
 
 Lengths = Callable[[Pairs], Numbers]
 
 
-@dataclass(frozen=True, slots=True)
+@settings
 class BatchSettings:
-    """What a batch may hold: so many pairs, or so many tokens once it is padded (pairs times the longest), or both.
+    """What a batch may hold. `tokens` and `bucket` need the lengths of the pairs."""
 
-    `bucket` sorts the pairs of so many batches by length before they are cut, so that little is padded; not for
-    uniform, whose examples stay together. `tokens` and `bucket` need lengths.
-    """
+    pairs: int | None = setting(64, "Pairs per batch.", at_least=1, option="--batch-pairs", metavar="N")
+    tokens: int | None = setting(
+        None,
+        "Tokens per batch with padding: pairs times the longest.",
+        at_least=1,
+        option="--batch-tokens",
+        metavar="N",
+    )
+    bucket: int = setting(
+        0, "Sort the pairs of this many batches by length, so that little is padded. Not for uniform.", at_least=0
+    )
 
-    pairs: int | None = 64
-    tokens: int | None = None
-    bucket: int = 0
-
-    def __post_init__(self) -> None:
+    def check_together(self) -> None:
         if self.pairs is None and self.tokens is None:
-            raise SettingsError("a batch has no size; give pairs, tokens or both")
-        for name, value in (("pairs", self.pairs), ("tokens", self.tokens)):
-            if value is not None and value < 1:
-                raise SettingsError(f"a batch of {value} {name} holds nothing; give 1 or more")
-        if self.bucket < 0:
-            raise SettingsError(f"the bucket is {self.bucket} batches; give 0 for none, or more")
+            raise SettingsError("a batch has no size", "give pairs, tokens or both", also=("pairs", "tokens"))
 
 
 def batches(

@@ -13,11 +13,11 @@ import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal, get_args
+from typing import Literal
 
 import regex
 
-from polyref.errors import SettingsError
+from polyref.settings import setting, settings
 
 Tokenizer = Literal["words", "whitespace", "characters"]
 
@@ -60,16 +60,14 @@ _PATTERNS: dict[Tokenizer, regex.Pattern[str]] = {
 _KEPT_SPACES = frozenset("\u00a0\u202f\u2009\u3000")
 
 
-@dataclass(frozen=True, slots=True)
+@settings
 class TextSettings:
     """How text becomes words, for alignment and for BLEU alike."""
 
-    tokenizer: Tokenizer = "words"
-    fold_case: bool = True
-
-    def __post_init__(self) -> None:
-        if self.tokenizer not in get_args(Tokenizer):
-            raise SettingsError(f'unknown tokenizer "{self.tokenizer}"; choose one of {", ".join(get_args(Tokenizer))}')
+    tokenizer: Tokenizer = setting(
+        "words", "words: punctuation is split off; characters: for Chinese, Japanese and Thai; whitespace."
+    )
+    fold_case: bool = setting(True, "Compare words without case.", option="--keep-case", off="Compare words with case.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,16 +1,18 @@
-"""What is written down of a run while it goes on.
+"""The folder of a run: kept to one run at a time, with a log of what happens.
 
-In:   the steps of the loop.
-Out:  log.jsonl, a line a step; train.log, lines for a person, who also gets them at once.
-Not:  checkpoints (fit/checkpoint.py).
+In:   its path; the steps of the loop.
+Out:  log.jsonl, one line per step; train.log, lines for a person, who also gets them at once.
+Not:  checkpoints (fit/checkpoint.py), the model (model/folder.py).
 
 A run that goes on from a checkpoint drops the lines of log.jsonl behind it, since it will write them again; train.log
-keeps all that was ever said. Its time goes on as well.
+keeps everything. Its time goes on as well.
 """
 
 from __future__ import annotations
 
+import fcntl
 import json
+import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -24,6 +26,34 @@ from polyref.fit.loop import Step
 
 STEPS, LINES = "log.jsonl", "train.log"
 _EVERY = 100  # updates, for a person
+
+
+def make_folder(path: str | Path) -> Path:
+    """The folder, made where there is none."""
+    folder = Path(path)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OutputError(f"{folder}: cannot be written ({error.strerror}); give another folder") from None
+    return folder
+
+
+@contextmanager
+def taken(folder: Path) -> Iterator[None]:
+    """Keep a folder to this process: another one that wants it is refused. The system gives it free, however we end."""
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise OutputError(
+                f"{folder}: another run trains in this folder; wait until it ends, or give another folder"
+            ) from None
+        except OSError:
+            pass  # a file system that knows no locks
+        yield
+    finally:
+        os.close(handle)
 
 
 class Log:
