@@ -10,16 +10,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-<<<<<<< HEAD
 import os
 import tempfile
 import weakref
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
-=======
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
->>>>>>> 1f4ed74 (Settings are declared once: default, help and bounds; options, recipe keys and docs are made from that)
 from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
@@ -37,17 +32,12 @@ from polyref.files import writing
 from polyref.fresh import FreshSettings, draw_fresh
 from polyref.schedule import Pairs, Schedule, ScheduleSettings, Sizes
 from polyref.schedule.mixing import Numbers
-<<<<<<< HEAD
-from polyref.schedule.settings import Order, schedule_named
+from polyref.schedule.settings import Order, ScheduleName
+from polyref.settings import part, setting, settings
 
-_MOST = 2**31
 _TOGETHER = 128  # examples that fresh paths are drawn for at once
 _CURE = "name a folder with more room for fresh paths with TMPDIR"
 Drawn = list[tuple[str, float | None]]
-=======
-from polyref.schedule.settings import Order, ScheduleName
-from polyref.settings import part, setting, settings
->>>>>>> 1f4ed74 (Settings are declared once: default, help and bounds; options, recipe keys and docs are made from that)
 
 
 @settings
