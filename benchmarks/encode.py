@@ -14,7 +14,7 @@ from benchmarks.data import Data, write_repeated
 from benchmarks.processes import polyref, run
 from benchmarks.table import Table, yes
 from polyref.encode import default_encoder
-from polyref.expand import CHUNK
+from polyref.expansion import CHUNK
 from polyref.text import TextSettings, tokenize
 
 ROUNDS = 5

@@ -14,7 +14,7 @@ from polyref.align import AlignSettings
 from polyref.encode import default_encoder
 from polyref.errors import InputError, SettingsError
 from polyref.example import Example, PseudoReference, Reference
-from polyref.expand import ExpandSettings, Tools, expand
+from polyref.expansion import ExpandSettings, Tools, expand
 from polyref.fluency import LOOKED_AT, Chosen, choose_fluent
 from polyref.lattice import Engine, Lattice, PlainEngine, SearchSettings
 from polyref.stats import Tally

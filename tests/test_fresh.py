@@ -16,7 +16,7 @@ from scipy.stats import chisquare
 from polyref import Example, ExpandSettings, InputError, Lattice, Reference, SearchSettings, SettingsError, expand
 from polyref import fresh as fresh_module
 from polyref.example import KeptLattice, PseudoReference
-from polyref.expand import Tools
+from polyref.expansion import Tools
 from polyref.fresh import FreshSettings, draw_fresh
 from polyref.lattice import Engine, PlainEngine
 

@@ -1,4 +1,4 @@
-"""The house has an order: a room imports from rooms above it, never from below (DESIGN 5)."""
+"""The house has an order: a room imports from rooms above it, never from below, and no modules import each other."""
 
 import ast
 import inspect
@@ -13,7 +13,7 @@ import polyref
 
 PACKAGE = Path(polyref.__file__).parent
 ORDER = """
-    errors settings files compiled example text data score stats fit encode align lattice fluency expand fresh
+    errors settings files compiled example text data score stats fit encode align lattice fluency expansion fresh
     draw scale schedule feed features model experiment explore cli __main__
 """
 ROOMS = ORDER.split()
@@ -81,12 +81,12 @@ def test_a_room_imports_from_rooms_above_it_only(module: Path):
     [
         ("import polyref.cli.main", ["cli"]),
         ("from polyref.scale.workers import Job", ["scale"]),
-        ("from polyref import expand, compiled", ["expand", "compiled"]),
+        ("from polyref import expansion, compiled", ["expansion", "compiled"]),
         ("from polyref import Lattice", [FRONT]),
         ("import polyref", [FRONT]),
         ("from polyref import __version__", []),
         ("def f():\n    from polyref.cli import main", ["cli"]),
-        ("if TYPE_CHECKING:\n    from polyref.expand import expand", ["expand"]),
+        ("if TYPE_CHECKING:\n    from polyref.expansion import expand", ["expansion"]),
         ("from .tokens import join", ["text"]),
         ("from ..lattice import Lattice", ["lattice"]),
         ("from .. import lattice", ["lattice"]),
@@ -117,9 +117,53 @@ def test_a_small_expansion_does_not_load_the_compiler():
     assert run_python(code) == "False"
 
 
-def test_expand_is_the_function_although_a_module_has_its_name():
-    assert inspect.isfunction(polyref.expand)
-    code = "import polyref, polyref.cli, polyref.scale; print(type(polyref.expand).__name__)"
-    assert run_python(code) == "function"
+def imported_modules(source: str, module: Path) -> Iterator[str]:
+    """The modules of the package that a module imports, wherever in it."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            path = ".".join(_absolute(node, module))
+            for alias in node.names:
+                yield f"{path}.{alias.name}" if f"{path}.{alias.name}" in NAMES else path
+
+
+def name_of(module: Path) -> str:
+    parts = ["polyref", *module.relative_to(PACKAGE).with_suffix("").parts]
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+NAMES = {name_of(module): module for module in MODULES}
+
+
+def cycle_in(graph: dict[str, set[str]]) -> list[str]:
+    """A cycle of modules that import each other, if there is one."""
+    done: set[str] = set()
+
+    def visit(name: str, path: list[str]) -> list[str]:
+        if name in path:
+            return path[path.index(name) :]
+        if name not in done:
+            for imported in sorted(graph.get(name, ())):
+                if found := visit(imported, [*path, name]):
+                    return found
+            done.add(name)
+        return []
+
+    return next((found for name in sorted(graph) if (found := visit(name, []))), [])
+
+
+@pytest.mark.xfail(reason="the lattice room has a cycle; this mark goes with it")
+def test_no_modules_import_each_other_not_even_inside_functions():
+    graph = {name: set(imported_modules(module.read_text("utf-8"), module)) for name, module in NAMES.items()}
+    assert cycle_in(graph) == []
+
+
+def test_a_cycle_is_found():
+    assert cycle_in({"a": {"b", "c"}, "b": set(), "c": {"d"}, "d": {"c"}}) == ["c", "d"]
+    assert cycle_in({"a": {"b"}, "b": {"c"}, "c": set()}) == []
+
+
+def test_no_name_of_the_front_is_a_module():
     for name in polyref.__all__:
         assert not inspect.ismodule(getattr(polyref, name)), name

@@ -12,7 +12,7 @@ from statistics import fmean
 
 from benchmarks.data import words_of
 from polyref import AlignSettings, Encoder, Encoding, Example, SearchSettings, TextSettings
-from polyref.expand import CHUNK
+from polyref.expansion import CHUNK
 from polyref.lattice import AutoEngine, Engine, merge, prepare
 from polyref.text import Tokens
 

@@ -8,7 +8,7 @@ from polyref.draw import draw_lattice, lattice_in_notebook, lattice_steps, save_
 from polyref.encode import Encoder, Encoding, WordVectors, open_encoder
 from polyref.errors import InputError, MissingExtraError, OutputError, PolyrefError, SettingsError
 from polyref.example import Example, LatticeSummary, PseudoReference, Reference
-from polyref.expand import ExpandSettings, expand
+from polyref.expansion import ExpandSettings, expand
 from polyref.experiment import train
 from polyref.feed import Pair, Stream, stream
 from polyref.feed.huggingface import expander

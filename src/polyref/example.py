@@ -2,7 +2,7 @@
 
 In:   nothing; these are plain values.
 Out:  Example, Reference, PseudoReference, LatticeSummary, KeptLattice.
-Not:  reading or writing them (data/), making pseudo-references (expand.py).
+Not:  reading or writing them (data/), making pseudo-references (expansion.py).
 """
 
 from __future__ import annotations

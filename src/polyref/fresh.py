@@ -2,7 +2,7 @@
 
 In:   examples with kept lattices, how many references each is to get, an epoch and a seed.
 Out:  for each example, the pseudo-references of that epoch.
-Not:  keeping lattices (expand.py), drawing one sentence (lattice/sampling.py), the order of training (schedule/).
+Not:  keeping lattices (expansion.py), drawing one sentence (lattice/sampling.py), the order of training (schedule/).
 
 What an example gets depends on its id, its lattice, the epoch and the seed, and on nothing else: no state is kept from
 one epoch to the next, and any part of the examples can be drawn for.
@@ -20,7 +20,7 @@ from typing import Literal, NamedTuple, TypeVar
 
 from polyref.errors import InputError, SettingsError
 from polyref.example import Example, PseudoReference
-from polyref.expand import CHUNK, Tools
+from polyref.expansion import CHUNK, Tools
 from polyref.fluency import LOOKED_AT, LanguageModel, fluency_floors
 from polyref.lattice import AutoEngine, Engine, Lattice, SearchSettings, restore
 from polyref.lattice.ranking import Candidate

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from samples import caption_lines
 
-from polyref.expand import CHUNK
+from polyref.expansion import CHUNK
 
 Start = Callable[..., "subprocess.Popen[bytes]"]
 LONGEST_WAIT = 60.0  # seconds; only a run that hangs comes near it

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from polyref import Example, Fields, InputError, Losses, MissingExtraError, Reference, expand, render, sample
 from polyref.data import Line, parse
-from polyref.expand import ExpandSettings
+from polyref.expansion import ExpandSettings
 from polyref.feed import stream
 from polyref.feed.huggingface import from_dataset, prompt_dataset, to_dataset
 

@@ -11,7 +11,7 @@ import pytest
 from polyref.data import sample, write
 from polyref.errors import InputError, SettingsError
 from polyref.example import Example, PseudoReference, Reference
-from polyref.expand import ExpandSettings, Tools, expand
+from polyref.expansion import ExpandSettings, Tools, expand
 from polyref.feed import Pair, Stream, StreamSettings, stream
 from polyref.fresh import FreshSettings
 from polyref.lattice import PlainEngine

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from polyref.example import Example, LatticeSummary, Reference
-from polyref.expand import Tools
+from polyref.expansion import Tools
 from polyref.fresh import By, FreshSettings, draw_fresh
 from polyref.lattice import CompiledEngine, Engine, Lattice, PlainEngine, SearchSettings, keep
 from polyref.lattice.sampling import numbers_once

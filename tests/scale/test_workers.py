@@ -18,7 +18,7 @@ from polyref.data import Fields, ReadSettings, read, render
 from polyref.encode import ContextEncoder, open_encoder
 from polyref.encode.opening import open_language_model
 from polyref.errors import InputError, OutputError, PolyrefError, SettingsError
-from polyref.expand import CHUNK, ExpandSettings, expand
+from polyref.expansion import CHUNK, ExpandSettings, expand
 from polyref.lattice import PlainEngine
 from polyref.lattice import engine as engine_module
 from polyref.scale import Job, Progress, ToolSettings, expand_file

@@ -12,7 +12,7 @@ from polyref.cli import options as o
 from polyref.cli.progress import progress_bar
 from polyref.data import ReadSettings, WriteReport, WriteSettings
 from polyref.errors import SettingsError
-from polyref.expand import ExpandSettings
+from polyref.expansion import ExpandSettings
 from polyref.scale import Job, ToolSettings, expand_file
 
 

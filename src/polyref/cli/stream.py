@@ -123,7 +123,7 @@ def _tools(fresh: FreshSettings | None, language_model: str | None) -> Any:
     if fresh is None:
         return None
     from polyref.encode.opening import open_language_model
-    from polyref.expand import Tools
+    from polyref.expansion import Tools
     from polyref.lattice import AutoEngine
 
     model = None if language_model is None else open_language_model(language_model)

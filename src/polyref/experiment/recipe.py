@@ -17,7 +17,7 @@ from typing import Any, Literal, get_args
 
 from polyref.data import Fields
 from polyref.errors import SettingsError
-from polyref.expand import ExpandSettings
+from polyref.expansion import ExpandSettings
 from polyref.feed.stream import StreamSettings
 from polyref.fit import Decay, FitSettings
 from polyref.fit.settings import Device

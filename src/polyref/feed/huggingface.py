@@ -3,7 +3,7 @@
 In:   a `datasets.Dataset` with one row per example, or examples; a stream; tokens that a trainer has generated.
 Out:  examples; a data set with the columns that the same examples have in Parquet; prompts and completions; columns of
       pseudo-references; scores.
-Not:  what columns mean (data/parquet.py, data/parquet_output.py), expanding (expand.py), `Trainer` (trainer.py).
+Not:  what columns mean (data/parquet.py, data/parquet_output.py), expanding (expansion.py), `Trainer` (trainer.py).
 
 Data sets go through a Parquet file in the temporary folder, so that both rules are those of Parquet, and memory does
 not grow with a data set that is read.
@@ -31,7 +31,7 @@ from polyref.data.jsonl import KEPT, LATTICE, PSEUDO_REFERENCES
 from polyref.encode import Encoder, open_encoder
 from polyref.errors import InputError, SettingsError
 from polyref.example import Example
-from polyref.expand import ExpandSettings, Tools, expand
+from polyref.expansion import ExpandSettings, Tools, expand
 from polyref.feed.lines import prompt_completion
 from polyref.feed.stream import Stream
 from polyref.score import METRICS, metrics_of

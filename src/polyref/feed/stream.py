@@ -27,7 +27,7 @@ from polyref.data.indexing import open_index
 from polyref.data.reading import Paths
 from polyref.errors import InputError, SettingsError
 from polyref.example import Example
-from polyref.expand import Tools
+from polyref.expansion import Tools
 from polyref.files import writing
 from polyref.fresh import FreshSettings, draw_fresh
 from polyref.schedule import Pairs, Schedule, ScheduleSettings, Sizes

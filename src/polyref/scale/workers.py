@@ -2,7 +2,7 @@
 
 In:   a job: which file, where to, how.
 Out:  the expanded file, written whole or not at all, and a tally.
-Not:  expanding (expand.py), processes (pool.py), the command line (cli/).
+Not:  expanding (expansion.py), processes (pool.py), the command line (cli/).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from polyref.encode import DEFAULT, ContextEncoder, Encoder, open_encoder
 from polyref.encode.cache import CachedEncoder
 from polyref.encode.opening import open_language_model
 from polyref.errors import InputError, SettingsError
-from polyref.expand import CHUNK, ExpandSettings, Tools, expand_chunk
+from polyref.expansion import CHUNK, ExpandSettings, Tools, expand_chunk
 from polyref.fluency import LanguageModel
 from polyref.lattice import AutoEngine, CompiledEngine, Engine, EngineName, check_encoder, engine_named
 from polyref.lattice.engine import alignment_cells

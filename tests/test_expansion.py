@@ -15,7 +15,7 @@ from polyref.align import AlignSettings
 from polyref.encode import open_encoder
 from polyref.errors import InputError, SettingsError
 from polyref.example import Example, LatticeSummary, PseudoReference, Reference
-from polyref.expand import CHUNK, ExpandSettings, expand
+from polyref.expansion import CHUNK, ExpandSettings, expand
 from polyref.lattice import CompiledEngine, Lattice, PlainEngine, SearchSettings
 from polyref.stats import Tally
 
