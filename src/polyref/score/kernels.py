@@ -1,6 +1,6 @@
 """Compiled: the trie of reference n-grams, and the matches of many sentences.
 
-The plain twin is NgramTrie in ngrams.py.
+The plain twin is NgramTrie in sentence_bleu.py.
 """
 
 import numpy as np
@@ -8,7 +8,7 @@ import numpy as np
 from polyref.compiled import kernel
 
 MAX_ORDER = 4
-# The columns of a trie: one row a node.
+# The columns of a trie: one row per node.
 WORD, DEPTH, LINK, LIMIT, FIRST_CHILD, NEXT_SIBLING = 0, 1, 2, 3, 4, 5
 
 
