@@ -6,8 +6,8 @@ import pytest
 
 from polyref.errors import InputError, SettingsError
 from polyref.example import Example, PseudoReference, Reference
-from polyref.feed import lines as lines_module
 from polyref.feed import Pair, stream
+from polyref.feed import lines as lines_module
 from polyref.feed.lines import Share, examples_of_epoch, first_broken, lines, prompt_completion
 
 EXAMPLES = [
