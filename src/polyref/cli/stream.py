@@ -20,7 +20,7 @@ from polyref.data.writing import check_not_input, write_unique
 from polyref.errors import InputError, SettingsError
 from polyref.feed.stream import StreamSettings
 from polyref.schedule.batches import BatchSettings
-from polyref.schedule.settings import check_epoch, shown
+from polyref.schedule.schedules import check_epoch, shown
 from polyref.settings import build
 
 if TYPE_CHECKING:

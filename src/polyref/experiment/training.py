@@ -38,7 +38,7 @@ from polyref.model.folder import SOURCE, TARGET, WEIGHTS, TrainedModel, check_st
 from polyref.model.settings import BeamSettings, CaptionerSettings
 from polyref.model.translator import Translator
 from polyref.model.weights import load_weights
-from polyref.schedule.settings import shown
+from polyref.schedule.schedules import shown
 
 Model = Translator | Captioner
 

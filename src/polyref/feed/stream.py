@@ -32,7 +32,7 @@ from polyref.files import writing
 from polyref.fresh import FreshSettings, draw_fresh
 from polyref.schedule import Pairs, Schedule, ScheduleSettings, Sizes
 from polyref.schedule.mixing import Numbers
-from polyref.schedule.settings import Order, ScheduleName
+from polyref.schedule.schedules import Order, ScheduleName
 from polyref.settings import part, setting, settings
 
 _TOGETHER = 128  # examples that fresh paths are drawn for at once

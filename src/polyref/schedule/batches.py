@@ -14,10 +14,9 @@ from itertools import islice, pairwise
 import numpy as np
 
 from polyref.errors import SettingsError
+from polyref.schedule import SCHEDULES, Pairs, Schedule, ScheduleName, ScheduleSettings, Sizes, check_epoch
 from polyref.schedule.mixing import Numbers, key_of, permute
-from polyref.schedule.schedules import Pairs, Schedule, check_share
-from polyref.schedule.settings import SCHEDULES, ScheduleName, ScheduleSettings, check_epoch
-from polyref.schedule.sizes import Sizes
+from polyref.schedule.schedules import check_share
 from polyref.settings import setting, settings
 
 Lengths = Callable[[Pairs], Numbers]
@@ -100,18 +99,16 @@ def _grouped(schedule: Schedule, epoch: int, settings: BatchSettings, lengths: L
 
 def _examples(schedule: Schedule, epoch: int, lengths: Lengths) -> Iterator[tuple[list[int], list[int]]]:
     """The pairs of one example after the other, with their lengths."""
-    last = -1
     numbers: list[int] = []
     sizes: list[int] = []
     for block in schedule.blocks(epoch):
         found, measured = block.numbers.tolist(), _listed(lengths, block)
-        cuts = [0, *(np.flatnonzero(np.diff(block.examples)) + 1).tolist(), len(found)]
-        for begin, end in pairwise(cuts):
-            example = int(block.examples[begin])
-            if example != last and numbers:  # else a block ended inside the example
+        starts = np.flatnonzero(block.references == 0).tolist()
+        for begin, end in pairwise([0, *starts, len(found)]):
+            numbers, sizes = numbers + found[begin:end], sizes + measured[begin:end]
+            if numbers and end < len(found):  # else the example may go on in the next block
                 yield numbers, sizes
                 numbers, sizes = [], []
-            last, numbers, sizes = example, numbers + found[begin:end], sizes + measured[begin:end]
     yield numbers, sizes
 
 

@@ -11,20 +11,79 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import lru_cache
-from typing import NamedTuple
+from numbers import Integral
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
 from polyref.errors import SettingsError
 from polyref.schedule.mixing import Numbers, hashes, key_of, permute
-from polyref.schedule.settings import ScheduleName, ScheduleSettings, check_epoch
 from polyref.schedule.sizes import Sizes
+from polyref.settings import setting, settings
+
+ScheduleName = Literal["first", "sample_one", "uniform", "shuffle"]
+Order = Literal["given", "shuffled"]
+SCHEDULES: tuple[ScheduleName, ...] = get_args(ScheduleName)
+_MOST = 2**63
 
 BLOCK = 1 << 16  # pairs that are looked up together
 _PLACES = 1 << 12  # of an order of examples, between two places whose first pair is known
 _ONE = 1 << 9  # pairs that are looked up where one is asked for: the next one will be wanted next
 
 Found = tuple[Numbers, Numbers]  # examples, and which of its references each takes
+
+
+def schedule_named(name: str) -> str:
+    """A schedule's name, written with "-" or "_"."""
+    return name.replace("-", "_").lower() if isinstance(name, str) else name
+
+
+def shown(name: str) -> str:
+    """A schedule's name as the command line has it."""
+    return name.replace("_", "-")
+
+
+@settings
+class ScheduleSettings:
+    """Which schedule, and how references are drawn in it."""
+
+    schedule: ScheduleName = setting(
+        "shuffle",
+        "first, sample-one, uniform or shuffle.",
+        key="name",
+        option="--schedule",
+        metavar="NAME",
+        clean=schedule_named,
+    )
+    order: Order = setting("given", "Order of the examples: as given, or shuffled in every epoch. Not for shuffle.")
+    seed: int = setting(0, "Decides what is drawn.", at_least=-_MOST, below=_MOST)
+    draw: bool = setting(False, "shuffle: draw references by weight, instead of taking each one once.")
+    gold_share: float | None = setting(
+        None,
+        "sample-one, shuffle: share of gold references among those drawn.",
+        unset="each reference counts by its weight",
+        at_least=0,
+        at_most=1,
+        metavar="SHARE",
+    )
+
+    def check_together(self) -> None:
+        name = shown(self.schedule)
+        if self.order == "shuffled" and self.schedule == "shuffle":
+            raise SettingsError("is shuffled, but shuffle orders its pairs itself", "leave it out", key="order")
+        if self.draw and self.schedule != "shuffle":
+            raise SettingsError(f"belongs to shuffle, not to {name}", "leave it out", key="draw")
+        if self.gold_share is not None and self.schedule not in ("sample_one", "shuffle"):
+            cure = "leave it out, or choose sample-one or shuffle"
+            raise SettingsError(f"has no effect with {name}, which draws nothing", cure, key="gold_share")
+
+    @property
+    def draws(self) -> bool:
+        """Whether references are drawn, instead of taken one after the other."""
+        return self.schedule == "sample_one" or self.draw or self.gold_share is not None
+
+
+# -- the four of the paper --------------------------------------------------------------------------------------------
 
 
 def first(n: Numbers, data: Schedule, epoch: int) -> Found:
@@ -197,3 +256,11 @@ def check_share(rank: int, ranks: int) -> None:
     """Refuse a rank that is not one of `ranks`."""
     if not 1 <= ranks < 2**31 or not 0 <= rank < ranks:
         raise SettingsError(f"there is no rank {rank} of {ranks}; give 1 or more ranks, and a rank from 0 to ranks - 1")
+
+
+def check_epoch(epoch: int) -> None:
+    """Refuse what is not the number of an epoch, 3.0 too: it would be taken for 3 here, and for another epoch there."""
+    if not isinstance(epoch, Integral):
+        raise SettingsError(f"the epoch is {epoch!r}; give a whole number")
+    if not 0 <= epoch < _MOST:
+        raise SettingsError(f"the epoch is {epoch}; give {'0 or more' if epoch < 0 else 'less than 2^63'}")

@@ -15,12 +15,12 @@ from difflib import get_close_matches
 from typing import Any
 
 from polyref.errors import InputError, SettingsError
-from polyref.score.bleu import BLEU, CorpusBleu, bleu_of_counts, corpus_bleu
+from polyref.score.bleu import BLEU, BleuSettings, CorpusBleu, bleu_of_counts, corpus_bleu
 from polyref.score.cider import CIDER, cider
-from polyref.score.metric import MeanScore, Metric, Scored, check_texts, mean_score, transposed
+from polyref.score.metric import CaptionSettings, MeanScore, Metric, Scored, check_texts, mean_score, transposed
 from polyref.score.rouge import ROUGE_L, rouge_l
 from polyref.score.sentence_bleu import MAX_ORDER, BleuScale, Matches, NgramTrie, sentence_bleu
-from polyref.score.settings import BleuSettings, CaptionSettings, Tokenizer
+from polyref.score.tokens import Tokenizer
 
 __all__ = [
     "MAX_ORDER",
@@ -68,7 +68,7 @@ def metrics_of(names: Collection[str], *others: str) -> tuple[str, ...]:
         if name not in known:
             near = get_close_matches(name, known, 1, 0.5)
             meant = f'did you mean "{near[0]}"? ' if near else ""
-            raise SettingsError(f'unknown metric "{name}"; {meant}choose from {", ".join(known)}')
+            raise SettingsError(f'unknown metric "{name}"', f"{meant}choose from {', '.join(known)}")
     return tuple(dict.fromkeys(found))
 
 

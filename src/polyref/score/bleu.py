@@ -12,21 +12,30 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from polyref.score.metric import Metric, Scored, check_texts, references_per_example
 from polyref.score.sentence_bleu import MAX_ORDER
-from polyref.score.settings import BleuSettings
-from polyref.score.tokens import tokenizer
+from polyref.score.tokens import Tokenizer, tokenizer
+from polyref.settings import setting, settings
 
 if TYPE_CHECKING:
     from sacrebleu.metrics import bleu as sacrebleu
 
 # One row per hypothesis: its length, the closest length of a reference, then matches and n-grams of orders 1 to 4.
 Counts = npt.NDArray[np.int64]
+
+
+@settings
+class BleuSettings:
+    """Corpus BLEU-4 as sacreBLEU has it by default."""
+
+    tokenizer: Tokenizer = setting("13a", "Tokens that are counted.")
+    fold_case: bool = setting(False, "Score without case (ptb always does).")
+    smoothing: Literal["exp", "none"] = setting("exp", "What becomes of an order without matches.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,9 +27,8 @@ from itertools import chain, count
 import numpy as np
 import numpy.typing as npt
 
-from polyref.score.metric import MeanScore, Metric, Tokens, mean_score
+from polyref.score.metric import CaptionSettings, MeanScore, Metric, Tokens, mean_score
 from polyref.score.sentence_bleu import MAX_ORDER
-from polyref.score.settings import CaptionSettings
 
 SIGMA = 6.0  # the width of the Gaussian, in words
 SCALE = 10.0

@@ -18,10 +18,18 @@ import numpy as np
 import numpy.typing as npt
 
 from polyref.errors import InputError
-from polyref.score.settings import CaptionSettings
-from polyref.score.tokens import tokenizer
+from polyref.score.tokens import Tokenizer, tokenizer
+from polyref.settings import setting, settings
 
 Tokens = list[str]
+
+
+@settings
+class CaptionSettings:
+    """CIDEr and ROUGE-L, on the tokens that captions are scored on; those are always in lower case."""
+
+    tokenizer: Tokenizer = setting("ptb", "Tokens that are counted.")
+    fold_case: bool = setting(False, "Score without case (ptb always does).")
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from polyref.score.metric import MeanScore, Metric, Tokens, mean_score
-from polyref.score.settings import CaptionSettings
+from polyref.score.metric import CaptionSettings, MeanScore, Metric, Tokens, mean_score
 
 BETA = 1.2
 

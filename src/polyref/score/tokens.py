@@ -19,11 +19,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import cache, lru_cache
+from typing import Literal
 
 import regex
 
-from polyref.score.settings import Tokenizer
-
+Tokenizer = Literal["13a", "intl", "zh", "char", "none", "ptb"]
 Cut = Callable[[str], str]
 
 
