@@ -1,4 +1,4 @@
-"""`polyref lattice -o`, `--steps` and `polyref matrix`."""
+"""`polyref lattice -o`, `--steps` and `polyref align`."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_several_examples_do_not_fit_into_one_file(run, tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("verb", ["lattice", "matrix"])
+@pytest.mark.parametrize("verb", ["lattice", "align"])
 def test_an_unknown_suffix_is_said_before_anything_is_read(verb: str, run, tmp_path: Path) -> None:
     done = run(verb, tmp_path / "missing.jsonl", "-o", tmp_path / "out.pdf")
     assert done.code == 2
@@ -74,17 +74,17 @@ def test_steps_are_told_and_drawn(run, tmp_path: Path) -> None:
     assert report["steps"][1] == {"pair": [0, 1], "links": 2, "worth": 1.0, "sentences": "3"}
 
 
-def test_a_matrix_is_a_table_on_the_terminal(run) -> None:
-    done = run("matrix", "-", "--id", "x", "--pair", "0", "1", stdin=TWO)
+def test_an_alignment_is_a_table_on_the_terminal(run) -> None:
+    done = run("align", "-", "--id", "x", "--pair", "0", "1", stdin=TWO)
     assert done.out.decode().splitlines()[0] == "x"
     assert done.out.decode().splitlines()[-1] == "3 links between equal words"
-    assert run("matrix", "-", "--id", "x", "--pair", "A", "b", stdin=TWO).out == done.out
+    assert run("align", "-", "--id", "x", "--pair", "A", "b", stdin=TWO).out == done.out
 
 
-def test_a_matrix_is_drawn_or_written_as_json(run, tmp_path: Path) -> None:
-    assert run("matrix", "-", "--id", "x", "-o", tmp_path / "m.svg", "--theme", "dark", stdin=TWO).code == 0
+def test_an_alignment_is_drawn_or_written_as_json(run, tmp_path: Path) -> None:
+    assert run("align", "-", "--id", "x", "-o", tmp_path / "m.svg", "--theme", "dark", stdin=TWO).code == 0
     assert "#15181d" in (tmp_path / "m.svg").read_text()
-    [one] = map(json.loads, run("matrix", "-", "--id", "x", "--json", stdin=TWO).out.splitlines())
+    [one] = map(json.loads, run("align", "-", "--id", "x", "--json", stdin=TWO).out.splitlines())
     assert one["links"] == [[0, 0], [2, 2], [3, 3]]
 
 
@@ -97,7 +97,7 @@ def test_a_matrix_is_drawn_or_written_as_json(run, tmp_path: Path) -> None:
     ],
 )
 def test_a_pair_without_sense_is_refused(pair: tuple[str, str], problem: str, run) -> None:
-    done = run("matrix", "-", "--pair", *pair, stdin=TWO)
+    done = run("align", "-", "--pair", *pair, stdin=TWO)
     assert done.code == 2
     assert problem in done.err
 
@@ -120,9 +120,9 @@ USUAL = AlignSettings().position
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) and value and isinstance(value[0], str) else "",
 )
-def test_a_matrix_shows_what_veto_and_position_do(options, linked, loss, run, tmp_path: Path) -> None:
+def test_an_alignment_shows_what_veto_and_position_do(options, linked, loss, run, tmp_path: Path) -> None:
     soft = ["--align", "soft", "--encoder", ALIKE.save(tmp_path / "alike.npz"), "--similarity", "cosine"]
-    [one] = map(json.loads, run("matrix", "-", "--json", *soft, *options, stdin=DOGS).out.splitlines())
+    [one] = map(json.loads, run("align", "-", "--json", *soft, *options, stdin=DOGS).out.splitlines())
     assert one["links"] == [[place, place] for place in linked]
     assert one["similarity"][0][3] == -loss  # words that have nothing in common, at opposite ends
     vetoed = [[place, place] for place in range(4) if place not in linked]
@@ -131,12 +131,12 @@ def test_a_matrix_shows_what_veto_and_position_do(options, linked, loss, run, tm
 
 
 def test_hard_alignment_knows_no_veto_and_no_position(run) -> None:
-    plain = json.loads(run("matrix", "-", "--json", stdin=DOGS).out)
+    plain = json.loads(run("align", "-", "--json", stdin=DOGS).out)
     assert plain["vetoed"] == []
     assert {value for row in plain["similarity"] for value in row} == {0, 1}
 
 
-@pytest.mark.parametrize("verb", ["matrix", "lattice", "expand"])
+@pytest.mark.parametrize("verb", ["align", "lattice", "expand"])
 @pytest.mark.parametrize(
     ("option", "value"),
     [
@@ -153,7 +153,7 @@ def test_hard_alignment_refuses_what_belongs_to_soft_alignment(verb: str, option
     for preset in ([], ["--preset", "paper"]):
         done = run(verb, "-", option, value, *preset, stdin=DOGS)
         assert (done.code, done.out) == (2, b"")
-        assert f"{option} belongs to soft alignment; add --align soft" in done.err
+        assert f"{option} has no effect without --align soft; add that, or leave it out" in done.err
     done = run(verb, "-", "--encoder", "english", stdin=DOGS)
     assert (done.code, done.out) == (2, b"")
-    assert "hard alignment takes no encoder; add --align soft" in done.err
+    assert "--encoder has no effect without --align soft; add that, or leave it out" in done.err

@@ -47,7 +47,7 @@ def test_soft_alignment_takes_the_built_in_encoder(run):
     assert one(named.out)["lattice"]["penalty"] == AlignSettings().penalty
 
 
-@pytest.mark.parametrize("verb", ["lattice", "matrix"])
+@pytest.mark.parametrize("verb", ["lattice", "align"])
 def test_lattices_are_looked_at_with_the_built_in_encoder(verb, run):
     named, unnamed = (
         run(verb, "-", *SOFT, "--json", *options, stdin=CAT_RECORD) for options in (["--encoder", "english"], [])
@@ -56,7 +56,7 @@ def test_lattices_are_looked_at_with_the_built_in_encoder(verb, run):
     assert one(unnamed.out)
 
 
-@pytest.mark.parametrize("verb", ["expand", "lattice", "matrix"])
+@pytest.mark.parametrize("verb", ["expand", "lattice", "align"])
 def test_text_in_another_language_is_refused_with_a_cure(verb, run):
     done = run(verb, "-", *SOFT, stdin=FRENCH_RECORD)
     assert (done.code, done.out) == (2, b"")
@@ -216,7 +216,7 @@ def test_a_cache_that_cannot_be_made_is_told(run, tmp_path: Path):
 def test_the_baseline_changes_how_alike_words_are(baseline, similarity, run, tmp_path: Path):
     """(0.86 - b) / (1 - b)"""
     options = [*SOFT, "--encoder", Families(FAMILIES).save(tmp_path / "families.npz"), "--position", "0"]
-    found = one(run("matrix", "-", *options, "--baseline", baseline, "--json", stdin=PEOPLE).out)
+    found = one(run("align", "-", *options, "--baseline", baseline, "--json", stdin=PEOPLE).out)
     assert found["similarity"][1][1] == pytest.approx(similarity, abs=5e-4)
 
 

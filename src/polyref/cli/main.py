@@ -16,6 +16,7 @@ from typing import NoReturn
 import typer
 
 from polyref import __version__
+from polyref.cli.align import align
 from polyref.cli.convert import convert
 from polyref.cli.demo import demo
 from polyref.cli.encoder import VERBS as ENCODER_VERBS
@@ -32,7 +33,6 @@ from polyref.cli.expand import expand
 from polyref.cli.features import features
 from polyref.cli.generate import generate
 from polyref.cli.lattice import lattice
-from polyref.cli.matrix import matrix
 from polyref.cli.options import printable
 from polyref.cli.score import score
 from polyref.cli.stats import stats
@@ -52,7 +52,7 @@ app = typer.Typer(
 )
 
 
-for verb in (expand, stream, lattice, matrix, convert, stats, score, train, generate, features, demo):
+for verb in (expand, stream, lattice, align, convert, stats, score, train, generate, features, demo):
     app.command()(ending(verb, verb.__name__))
 for name, verb in ENCODER_VERBS.items():
     encoder_app.command(name)(ending(verb, f"encoder {name}"))

@@ -1,4 +1,4 @@
-"""`polyref matrix`: how alike the words of two references are, and how they were aligned."""
+"""`polyref align`: how alike the words of two references are, and how they were aligned."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from polyref.text import TextSettings
 
 
 @o.from_settings(align=("merge_order",), tools=("language_model", "cache", "workers"))
-def matrix(
+def align(
     file: o.Input,
     align: AlignSettings,
     text: TextSettings,
