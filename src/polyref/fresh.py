@@ -55,13 +55,19 @@ class FreshSettings:
         "uniform", "uniform: all that pass are equally likely; rank: the next best in every epoch.", option="--fresh-by"
     )
     min_bleu: float = setting(
-        80.0, "Lowest BLEU of a fresh path; 0 admits those that score 0.", at_least=0, at_most=100, metavar="B"
+        80.0,
+        "Lowest BLEU of a fresh path; 0 admits those that score 0.",
+        at_least=0,
+        at_most=100,
+        option="--min-bleu",
+        metavar="B",
     )
     fluency: float | None = setting(
         None,
         "How much less fluent than the least fluent gold reference a fresh path may be.",
         at_least=-100,
         at_most=100,
+        option="--fluency",
         metavar="MARGIN",
     )
 

@@ -287,7 +287,7 @@ BAD = {
     "a line of no length": (
         {},
         ["hyp.txt", "ref.jsonl", "--max-line-bytes", "0"],
-        "max-line-bytes is 0; give a number from 1 to ",
+        "--max-line-bytes is 0; give a whole number from 1 to ",
     ),
     "an id twice": (
         {"hyp.jsonl": records(a="x", b="y") + records(a="z")},

@@ -22,7 +22,7 @@ def file(tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--limit", 2**63], "limit is 9223372036854775808; give less than 2^31"),
+        (["--limit", 2**63], "--limit is 9223372036854775808; give a whole number from 1 to less than 2^31"),
         (["--ranks", 2**63, "--schedule", "uniform"], "there is no rank"),
         (["--epochs", 10**22, "-o", "x.{epoch}.tsv"], "give less than 2^31"),
         (["--epochs", 10**22, "--count"], "give less than 2^31"),
@@ -30,7 +30,7 @@ def file(tmp_path):
         (["--count", "-o", "pairs.tsv"], "--count writes no pairs; leave -o out"),
         (["--count", "--start", 1], "leave --start out"),
         (["--count", "--ranks", 2], "leave --ranks out"),
-        (["--gold-only", "--gold-share", 0.5], "all is gold; leave the gold share out"),
+        (["--gold-only", "--gold-share", 0.5], "--gold-share has no effect with"),
         (["--languages", "de,en"], "add --format parallel"),
         (["-o", "pairs.parquet"], "the name does not tell how pairs are written; give --format"),
     ],
@@ -54,5 +54,5 @@ def test_fresh_paths_that_are_said_again_are_counted(run, file, tmp_path):
     run("expand", file, "--keep-lattice", "-o", tmp_path / "kept.jsonl")
     few = run("stream", tmp_path / "kept.jsonl", "--fresh", 5, "--min-bleu", 100)
     assert few.code == 0
-    assert "had fewer than 5 fresh paths that pass, and said them again" in few.err
-    assert "said them again" not in run("stream", tmp_path / "kept.jsonl", "--fresh", 1, "--min-bleu", 0).err
+    assert "had fewer than 5 fresh paths that pass, and repeats them" in few.err
+    assert "repeats them" not in run("stream", tmp_path / "kept.jsonl", "--fresh", 1, "--min-bleu", 0).err
