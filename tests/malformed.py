@@ -1,6 +1,6 @@
 """Every way in which an input can be wrong, with what the message must say about it.
 
-The tests of data/ and encode/ read these files through the library, those of cli/ through the commands.
+The tests of data/ and encode/ read each of these files; those of cli/ check that every verb passes the message on.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import gzip
 import io
 import zipfile
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,10 @@ DEEP = 100_000
 
 @dataclass(frozen=True)
 class Malformed:
-    """A file that must be refused. `line` is the line at fault, None where it is the file as a whole."""
+    """A file that must be refused. `line` is the line at fault, None where it is the file as a whole.
+
+    `others` are files beside it, and `blamed` is the one that the message begins with, if it is not the first.
+    """
 
     name: str
     content: bytes
@@ -32,15 +35,19 @@ class Malformed:
     line: int | None = 2
     file: str = "examples.jsonl"
     max_line_bytes: int = MAX_LINE_BYTES
+    format: str | None = None
+    others: dict[str, bytes] = field(default_factory=dict)
+    blamed: str | None = None
 
     def write(self, folder: Path) -> str:
-        path = folder / self.file
-        path.write_bytes(self.content)
-        return str(path)
+        for name, content in {self.file: self.content, **self.others}.items():
+            (folder / name).write_bytes(content)
+        return str(folder / self.file)
 
     def place(self, path: str) -> str:
         """How a message about the file begins."""
-        return f"{path}: " if self.line is None else f"{path}:{self.line}: "
+        at = path if self.blamed is None else str(Path(path).with_name(self.blamed))
+        return f"{at}: " if self.line is None else f"{at}:{self.line}: "
 
 
 def with_references(references: str) -> str:
@@ -69,7 +76,7 @@ _RECORDS = {
     "a line of another format": ("a cat sleeps\tthe cat", "broken JSON: Expecting value at column 1"),
     "two records on a line": (GOOD.strip() * 2, "broken JSON: Extra data"),
     "a line that is a list": ('["a cat"]', "the line holds a list, not an object"),
-    "a line that is a text": ('"a cat"', "the line holds a text, not an object"),
+    "a line that is a text": ('"a cat"', "the line holds a string, not an object"),
     "a line that is a number": ("12", "the line holds a number, not an object"),
     "a line that is null": ("null", "the line holds null, not an object"),
     "no references": (
@@ -79,12 +86,12 @@ _RECORDS = {
     "no source": ('{"prompt": "s", "references": ["a"]}', '"source" is missing; add it, or name another key'),
     "references that are a text": (
         with_references('"a cat"'),
-        '"references" is a text; give a list of texts',
+        '"references" is a string; give a list of strings',
     ),
     "references that are an object": (with_references("{}"), '"references" is an object'),
     "references that are null": (with_references("null"), '"references" is null'),
     "empty references": (with_references("[]"), '"references" is empty; give at least one'),
-    "a reference that is a number": (with_references('["a", 5]'), "reference 2 is a number; give a text"),
+    "a reference that is a number": (with_references('["a", 5]'), "reference 2 is a number; give a string"),
     "a reference that is null": (with_references("[null]"), "reference 1 is null"),
     "a reference that is a list": (with_references('[["a"]]'), "reference 1 is a list"),
     "a reference that is a truth value": (with_references("[true]"), "reference 1 is true or false"),
@@ -99,7 +106,7 @@ _RECORDS = {
     ),
     "a weight that is a text": (
         with_references('[{"text": "a", "weight": "2"}]'),
-        "the weight of reference 1 is a text",
+        "the weight of reference 1 is a string",
     ),
     "a weight that is null": (
         with_references('[{"text": "a", "weight": null}]'),
@@ -123,28 +130,28 @@ _RECORDS = {
         "the weight of reference 1 is",
     ),
     "an id with half a surrogate pair": (with_keys('"id": "\\ud83d"'), '"id" holds half a surrogate pair'),
-    "an id that is a list": (with_keys('"id": [1]'), '"id" is a list; give a text or a whole number'),
+    "an id that is a list": (with_keys('"id": [1]'), '"id" is a list; give a string or a whole number'),
     "an id that is an object": (with_keys('"id": {}'), '"id" is an object'),
-    "an id that is a fraction": (with_keys('"id": 1.5'), '"id" is the number 1.5; give a text or a whole number'),
+    "an id that is a fraction": (with_keys('"id": 1.5'), '"id" is the number 1.5; give a string or a whole number'),
     "an id that is a truth value": (with_keys('"id": false'), '"id" is true or false'),
     "an id that comes twice": (
         GOOD.strip(),
         'the id "good" comes twice (first on line 1); give each example its own',
     ),
-    "NaN": (with_keys('"extra": NaN'), "broken JSON: NaN is no JSON value; use null or a number"),
-    "Infinity": (with_keys('"extra": [Infinity]'), "broken JSON: Infinity is no JSON value"),
-    "minus Infinity": (with_keys('"extra": -Infinity'), "broken JSON: -Infinity is no JSON value"),
+    "NaN": (with_keys('"extra": NaN'), "broken JSON: NaN is not a JSON value; use null or a number"),
+    "Infinity": (with_keys('"extra": [Infinity]'), "broken JSON: Infinity is not a JSON value"),
+    "minus Infinity": (with_keys('"extra": -Infinity'), "broken JSON: -Infinity is not a JSON value"),
     "a whole number of 5,000 digits": (with_keys(f'"extra": {"7" * 5000}'), "a number has too many digits"),
     "deep nesting": (with_keys(f'"extra": {"[" * DEEP}{"]" * DEEP}'), "the JSON is nested more than 200 deep"),
     "deep nesting of objects": ('{"a": ' * DEEP + "1" + "}" * DEEP, "the JSON is nested more than 200 deep"),
     "deep nesting that never closes": ("[" * DEEP, "the JSON is nested more than 200 deep"),
     "old pseudo-references that are a text": (
         with_keys('"pseudo_references": "a"'),
-        '"pseudo_references" is a text',
+        '"pseudo_references" is a string',
     ),
     "an old pseudo-reference that is a text": (
         with_keys('"pseudo_references": ["a"]'),
-        "pseudo-reference 1 is a text",
+        "pseudo-reference 1 is a string",
     ),
     "an old pseudo-reference without a score": (
         with_keys('"pseudo_references": [{"text": "a"}]'),
@@ -156,7 +163,7 @@ _RECORDS = {
     ),
     "a fluency that is a text": (
         with_fluency('"-2.3"'),
-        'the "fluency" of pseudo-reference 1 is a text; give a finite',
+        'the "fluency" of pseudo-reference 1 is a string; give a finite',
     ),
     "a fluency that is a truth value": (with_fluency("false"), 'the "fluency" of pseudo-reference 1 is true or false'),
     "a fluency above 0": (
@@ -165,22 +172,22 @@ _RECORDS = {
     ),
     "a fluency without end": (with_fluency("-1e400"), 'the "fluency" of pseudo-reference 1 is -inf'),
     "a fluency of 400 digits": (with_fluency(f"-1{'0' * 400}"), 'the "fluency" of pseudo-reference 1 is -inf'),
-    "a fluency that is NaN": (with_fluency("NaN"), "broken JSON: NaN is no JSON value"),
+    "a fluency that is NaN": (with_fluency("NaN"), "broken JSON: NaN is not a JSON value"),
     "an old pseudo-reference that is blank": (
         with_keys('"pseudo_references": [{"text": "", "bleu": 1}]'),
         "the text of pseudo-reference 1 is blank",
     ),
     "a lattice of somebody else": (
         with_keys('"lattice": "diamond"'),
-        '"lattice" is a text; take the key out',
+        '"lattice" is a string; take the key out',
     ),
     "a lattice with a count that is a number": (
         with_keys('"lattice": {"sentences": 5, "penalty": null, "exact": true}'),
-        '"sentences" of "lattice" is no whole number written as a text',
+        '"sentences" of "lattice" is not a whole number in a string',
     ),
     "a lattice with a penalty that is a text": (
         with_keys('"lattice": {"sentences": "5", "penalty": "0.6", "exact": true}'),
-        '"penalty" of "lattice" is a text',
+        '"penalty" of "lattice" is a string',
     ),
     "a lattice that does not say whether it is exact": (
         with_keys('"lattice": {"sentences": "5", "penalty": null}'),
@@ -227,7 +234,7 @@ _CORRUPT = _PACKED[:20] + bytes(byte ^ 0x55 for byte in _PACKED[20:40]) + _PACKE
 _FIVE = '{"id": 5, "source": 1, "references": ["a"]}\n'
 _FIVE_AGAIN = (_FIVE + "\n" + _FIVE.replace("5", '"5"')).encode()
 _LINE_NUMBER = (_FIVE.replace("5", "2") + with_references('["a"]')).encode()
-_TOO_LONG = "the line is longer than 90 bytes; is this one record a line? raise the limit with --max"
+_TOO_LONG = "the line is longer than 90 bytes; is this one record per line? raise the limit with --max"
 
 _FILES = [
     Malformed("an id as a number and as a text", _FIVE_AGAIN, '"5" comes twice (first on line 1)', 3),
@@ -236,11 +243,11 @@ _FILES = [
     Malformed("UTF-16", GOOD.encode("utf-16"), "not UTF-8 at byte 1 of the line", 1),
     Malformed("a truncated .gz", _PACKED[:-12], "the gzip data ends too early", None, _GZ),
     Malformed("a truncated .gz under another name", _PACKED[:-12], "the gzip data ends too early", None),
-    Malformed("a .gz that is none", GOOD.encode(), "the name ends in .gz, but this is no gzip", None, _GZ),
+    Malformed("a .gz that is none", GOOD.encode(), "the name ends in .gz, but this is not gzip", None, _GZ),
     Malformed("a corrupt .gz", _CORRUPT, "the gzip data is broken", None, _GZ),
     Malformed("a .gz with something behind it", _PACKED + b"more", "the gzip data is broken", None, _GZ),
     Malformed("a broken record in a .gz", gzip.compress(GOOD.encode() + b"{"), "broken JSON", 2, _GZ),
-    Malformed("an empty file", b"", "the file is empty; give one JSON object a line", None),
+    Malformed("an empty file", b"", "the file is empty; give one JSON object per line", None),
     Malformed("an empty .gz", gzip.compress(b""), "the file is empty", None, _GZ),
     Malformed("a .gz of no bytes at all", b"", "the file is empty", None, _GZ),
     Malformed("a file of blank lines", b"\n \n\t\r\n", "the file is empty", None),
@@ -330,5 +337,5 @@ MALFORMED_TABLES = [
 
 
 def each(cases: list[Malformed]) -> pytest.MarkDecorator:
-    """One test a case, under the case's name."""
+    """One test per case, under the case's name."""
     return pytest.mark.parametrize("case", cases, ids=lambda case: case.name)

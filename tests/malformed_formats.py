@@ -1,6 +1,6 @@
 """Every way in which a file of another format than JSON Lines can be wrong, with what the message must say about it.
 
-The tests of data/ read these files through the library, those of cli/ through the commands.
+The tests of data/ read each of these files.
 """
 
 from __future__ import annotations
@@ -8,36 +8,12 @@ from __future__ import annotations
 import gzip
 import io
 import json
-from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import pyarrow
 import pyarrow.parquet
-import pytest
 import zstandard
-
-
-@dataclass(frozen=True)
-class MalformedFiles:
-    """One file or several that must be refused; the first is the one that is read. `line` as in messages."""
-
-    name: str
-    files: dict[str, bytes]
-    says: str
-    line: int | None = None
-    blamed: str | None = None  # the file that the message begins with, if it is not the first
-    options: dict[str, Any] = field(default_factory=dict)
-
-    def write(self, folder: Path) -> str:
-        for name, content in self.files.items():
-            (folder / name).write_bytes(content)
-        return str(folder / next(iter(self.files)))
-
-    def place(self, path: str) -> str:
-        """How the message begins."""
-        at = path if self.blamed is None else str(Path(path).with_name(self.blamed))
-        return f"{at}: " if self.line is None else f"{at}:{self.line}: "
+from malformed import Malformed
 
 
 def parquet(**columns: Any) -> bytes:
@@ -113,12 +89,12 @@ _PARQUET = {
     ),
     "a column of JSON that is none": (
         parquet(**{"source:json": ["{"], "references": [["a"]]}),
-        '"source:json" is no JSON; a column whose name ends in ":json" must hold JSON',
+        '"source:json" is not JSON; a column whose name ends in ":json" must hold JSON',
         1,
     ),
     "a column of JSON with more behind it": (
         parquet(**{"source": ["s"], "x:json": ['1, "references": ["b"]'], "references": [["a"]]}),
-        '"x:json" is no JSON',
+        '"x:json" is not JSON',
         1,
     ),
     "a truncated Parquet": (_GOOD[:-20], "cannot be read as Parquet (", None),
@@ -151,7 +127,7 @@ _COCO = {
     "a caption for no image": (coco([{"id": 1}], [{"caption": "b"}]), "caption 1 is for the image id null", None),
     "a caption for a list": (coco([{"id": 1}], [{"image_id": [1]}]), "caption 1 is for the image id [1]", None),
     "a caption for true": (coco([{"id": 1}], [{"image_id": True}]), "caption 1 is for the image id true", None),
-    "a caption without text": (coco([{"id": 1}], [{"image_id": 1}]), 'caption 1 has no text in "caption"', None),
+    "a caption without text": (coco([{"id": 1}], [{"image_id": 1}]), 'caption 1 has no string in "caption"', None),
     "a blank caption": (coco([{"id": 1}], [{**_CAPTION, "caption": " "}]), "reference 1 is blank", 1),
     "an image without id": (coco([{"file_name": "x"}], [_CAPTION]), 'the image has no "id"', 1),
     "an image whose id is a list": (coco([{"id": [1]}], [_CAPTION]), 'the "id" of the image is [1]', 1),
@@ -165,12 +141,12 @@ _COCO = {
         'the id "1" comes twice (first on line 1)',
         2,
     ),
-    "images that are an object": (coco({}, [_CAPTION]), '"images" is no list of objects', None),
-    "images that are texts": (coco(["x.jpg"], [_CAPTION]), '"images" is no list of objects', None),
+    "images that are an object": (coco({}, [_CAPTION]), '"images" is not a list of objects', None),
+    "images that are texts": (coco(["x.jpg"], [_CAPTION]), '"images" is not a list of objects', None),
     "no images": (b'{"annotations": [{}]}', '"images" is missing; give COCO or Karpathy JSON', None),
     "empty images": (coco([], [_CAPTION]), '"images" is empty', None),
     "empty annotations": (coco([{"id": 1}], []), '"annotations" is empty', None),
-    "annotations that are texts": (coco([{"id": 1}], ["a cat"]), '"annotations" is no list of objects', None),
+    "annotations that are texts": (coco([{"id": 1}], ["a cat"]), '"annotations" is not a list of objects', None),
     "neither annotations nor sentences": (
         b'{"images": [{"id": 1}]}',
         'the file has no "annotations", and the image no list of "sentences"; give COCO or Karpathy JSON',
@@ -183,7 +159,7 @@ _COCO = {
     ),
     "a sentence without raw": (
         b'{"images": [{"imgid": 1, "sentences": [{"raw": "a"}, {"tokens": []}]}]}',
-        'sentence 2 has no text in "raw"; give a text',
+        'sentence 2 has no string in "raw"; give one',
         1,
     ),
     "no sentence at all": (b'{"images": [{"imgid": 1, "sentences": []}]}', "no image has a caption", None),
@@ -194,15 +170,15 @@ _COCO = {
     ),
     "a document with NaN": (
         b'{"images": [{"id": 1, "x": NaN}],\n"annotations": []}',
-        "broken JSON: NaN is no JSON value",
+        "broken JSON: NaN is not a JSON value",
         None,
     ),
     "a document with a number of 5,000 digits": (
         b'{"images": [{"id": ' + b"7" * 5000 + b"}],\n",
-        "a number has too many digits; write it as a text",
+        "a number has too many digits; write it as a string",
         None,
     ),
-    "a document that is not UTF-8": (b'{"images": [\n"\xff"]}', "not UTF-8 at byte 15; save it as UTF-8", None),
+    "a document that is not UTF-8": (b'{"images": [\n"\xff"]}', "not UTF-8 at byte 15; save the file as UTF-8", None),
     "a document nested too deeply": (
         b'{"images": [\n' + b"[" * 100_000 + b"]" * 100_000 + b"]}",
         "the JSON is nested too deeply",
@@ -232,13 +208,13 @@ _CSV = {
     "all references blank": (b"source,ref0,ref1\ns,a,\nt, ,\n", "all references are blank; give at least one", 3),
     "a quote that is never closed": (b'source,ref\ns,"a\nt,b\n', "broken CSV: unexpected end of data", 2),
     "a quote that is closed too early": (b'source,ref\ns,"a" b\n', "broken CSV: ',' expected after '\"'", 2),
-    "a weight that is no number": (b"source,ref,weight\ns,a,heavy\n", '"weight" is no number; give one', 2),
-    "a weight that is not finite": (b"source,ref,weight\ns,a,inf\n", '"weight" is no number', 2),
+    "a weight that is no number": (b"source,ref,weight\ns,a,heavy\n", '"weight" is not a number; give one', 2),
+    "a weight that is not finite": (b"source,ref,weight\ns,a,inf\n", '"weight" is not a number', 2),
     "a weight of zero": (b"source,ref,weight\ns,a,0\n", "the weight of reference 1 is 0", 2),
-    "a score that is no number": (b"source,ref,bleu\ns,a,\ns,b,good\n", '"bleu" is no number', 3),
+    "a score that is not a number": (b"source,ref,bleu\ns,a,\ns,b,good\n", '"bleu" is not a number', 3),
     "a score over 100": (b"source,ref,bleu\ns,a,\ns,b,101\n", 'the "bleu" of pseudo-reference 1 is not between', 2),
-    "a fluency that is no number": (b"source,ref,bleu,fluency\ns,a,,\ns,b,1,good\n", '"fluency" is no number', 3),
-    "a fluency that is not finite": (b"source,ref,bleu,fluency\ns,a,,\ns,b,1,-inf\n", '"fluency" is no number', 3),
+    "a fluency that is not a number": (b"source,ref,bleu,fluency\ns,a,,\ns,b,1,good\n", '"fluency" is not a number', 3),
+    "a fluency that is not finite": (b"source,ref,bleu,fluency\ns,a,,\ns,b,1,-inf\n", '"fluency" is not a number', 3),
     "a fluency above 0": (
         b"source,ref,bleu,fluency\ns,a,,\ns,b,1,2\n",
         'the "fluency" of pseudo-reference 1 is 2.0; give a finite number that is at most 0',
@@ -255,7 +231,7 @@ _CSV = {
         'the source is not that of line 2, although "id" is the same; give each example its own id',
         3,
     ),
-    "a cell of JSON that is none": (b"source:json,ref\n{,a\n", '"source:json" is no JSON', 2),
+    "a cell of JSON that is none": (b"source:json,ref\n{,a\n", '"source:json" is not JSON', 2),
     "a table that is not UTF-8": (b"source,ref\ns,\xff\n", "not UTF-8 at byte 3 of the line", 2),
     "carriage returns alone": (b"source,ref\rs,a\rt,b\r", "broken CSV: new-line character seen in unquoted field", 1),
 }
@@ -270,47 +246,56 @@ _TSV = {
     "a TSV of cells too long": (b"source\tref\n" + b"x" * 200, "the line is longer than 100 bytes", 2),
 }
 
+_SOURCES: dict[str, Any] = {"line": None, "file": "data.src"}
 _PARALLEL = [
-    MalformedFiles(
+    Malformed(
         "unequal line counts",
-        {"data.src": b"s\nt\nu\n", "data.ref0": b"a\nb\nc\n", "data.ref1": b"a\n", "data.ref2": b"1\n2\n3\n4\n5\n"},
+        b"s\nt\nu\n",
         "data.ref1 has 1, ",
+        others={"data.ref0": b"a\nb\nc\n", "data.ref1": b"a\n", "data.ref2": b"1\n2\n3\n4\n5\n"},
+        **_SOURCES,
     ),
-    MalformedFiles(
-        "too few sources",
-        {"data.src": b"s\n", "data.ref0": b"a\nb\nc\n"},
-        "1 line, but ",
-    ),
-    MalformedFiles(
+    Malformed("too few sources", b"s\n", "1 line, but ", others={"data.ref0": b"a\nb\nc\n"}, **_SOURCES),
+    Malformed(
         "a line without any reference",
-        {"data.src": b"s\nt\n", "data.ref0": b"a\n\n", "data.ref1": b"b\n \n"},
+        b"s\nt\n",
         "line 2 is blank in every file of references; give at least one reference",
-        2,
+        others={"data.ref0": b"a\n\n", "data.ref1": b"b\n \n"},
+        line=2,
+        file="data.src",
     ),
-    MalformedFiles(
+    Malformed(
         "a gap among the files",
-        {"data.src": b"s\n", "data.ref0": b"a\n", "data.ref2": b"a\n"},
+        b"s\n",
         "data.ref1 is missing, but ",
+        others={"data.ref0": b"a\n", "data.ref2": b"a\n"},
+        **_SOURCES,
     ),
-    MalformedFiles(
+    Malformed(
         "two files with one number",
-        {"data.src": b"s\n", "data.ref0": b"a\n", "data.ref0.gz": gzip.compress(b"a\n")},
+        b"s\n",
         "data.ref0 is there too, with the same number; remove one of the two",
+        others={"data.ref0": b"a\n", "data.ref0.gz": gzip.compress(b"a\n")},
         blamed="data.ref0.gz",
+        **_SOURCES,
     ),
-    MalformedFiles("empty parallel text", {"data.src": b"", "data.ref0": b""}, "the file is empty"),
-    MalformedFiles(
+    Malformed("empty parallel text", b"", "the file is empty", others={"data.ref0": b""}, **_SOURCES),
+    Malformed(
         "references that are not UTF-8",
-        {"data.src": b"s\nt\n", "data.ref0": b"a\n\xff\n"},
+        b"s\nt\n",
         "not UTF-8 at byte 1 of the line",
-        2,
-        "data.ref0",
+        others={"data.ref0": b"a\n\xff\n"},
+        blamed="data.ref0",
+        line=2,
+        file="data.src",
     ),
-    MalformedFiles(
-        "sources without references",
-        {"data.src": b"s\n"},
+    Malformed("sources alone", b"s\n", "there are no files of references; name them behind it", **_SOURCES),
+    Malformed(
+        "sources alone that are said to be parallel text",
+        b"s\n",
         "there are no files of references; name them behind it",
-        options={"format": "parallel"},
+        format="parallel",
+        **_SOURCES,
     ),
 ]
 
@@ -318,7 +303,7 @@ _PACKED = zstandard.compress(b'{"source": 1, "references": ["a cat"]}\n' * 50)
 _ZSTD = {
     "a truncated .zst": (_PACKED[:-3], "the zstd data ends too early; the file is cut off", None),
     "a .zst of its first bytes only": (_PACKED[:4], "the zstd data ends too early", None),
-    "a .zst that is none": (b"{}", "the name ends in .zst, but this is no zstd data", None),
+    "a .zst that is none": (b"{}", "the name ends in .zst, but this is not zstd data", None),
     "a damaged .zst": (
         _PACKED[:9] + bytes(byte ^ 0xFF for byte in _PACKED[9:16]) + _PACKED[16:],
         "the zstd data is broken (",
@@ -329,13 +314,8 @@ _ZSTD = {
 }
 
 
-def _cases(
-    table: dict[str, tuple[bytes, str, int | None]], file: str, options: dict[str, Any] | None = None
-) -> list[MalformedFiles]:
-    return [
-        MalformedFiles(name, {file: content}, says, line, options=options or {})
-        for name, (content, says, line) in table.items()
-    ]
+def _cases(table: dict[str, tuple[bytes, str, int | None]], file: str, **more: Any) -> list[Malformed]:
+    return [Malformed(name, content, says, line, file, **more) for name, (content, says, line) in table.items()]
 
 
 _PROSE = {
@@ -351,12 +331,7 @@ MALFORMED_FILES = [
     *_cases(_PARQUET, "examples.parquet"),
     *_cases(_COCO, "captions.json"),
     *_cases(_CSV, "examples.csv"),
-    *_cases(_TSV, "examples.tsv", {"max_line_bytes": 100}),
+    *_cases(_TSV, "examples.tsv", max_line_bytes=100),
     *_PARALLEL,
     *_cases(_ZSTD, "examples.jsonl.zst"),
 ]
-
-
-def each_files(cases: list[MalformedFiles]) -> pytest.MarkDecorator:
-    """One test a case, under the case's name."""
-    return pytest.mark.parametrize("case", cases, ids=lambda case: case.name)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from polyref.data import sample
+from polyref.data import sample_examples
 from polyref.example import Example, PseudoReference, Reference
 from polyref.score import sentence_bleu
 from polyref.stats import leave_one_out, statistics, word_overlap
@@ -125,5 +125,8 @@ def test_the_median_is_the_middle(lengths):
 
 
 def test_the_sample_is_as_it_is_described():
-    found = statistics(sample())
-    assert (found["examples"], found["references"]) == (64, sum(len(example.references) for example in sample()))
+    found = statistics(sample_examples())
+    assert (found["examples"], found["references"]) == (
+        64,
+        sum(len(example.references) for example in sample_examples()),
+    )

@@ -16,7 +16,7 @@ import pytest
 import typer
 
 from benchmarks.joeynmt_stream import RECIPE
-from polyref import sample, write
+from polyref import sample_examples, write
 from polyref.cli.main import app
 from polyref.data import WriteSettings
 from polyref.schedule import ScheduleSettings
@@ -114,7 +114,11 @@ def test_the_streams_of_a_page_run(page: str, tmp_path: Path) -> None:
     for name in {name for arguments in commands for name in parsed(arguments)["files"]}:
         made = tmp_path / name
         made.parent.mkdir(parents=True, exist_ok=True)
-        write(list(sample())[:EXAMPLES], made, settings=WriteSettings("karpathy" if made.suffix == ".json" else None))
+        write(
+            list(sample_examples())[:EXAMPLES],
+            made,
+            settings=WriteSettings("karpathy" if made.suffix == ".json" else None),
+        )
     done = subprocess.run(
         [sys.executable, "-c", RUN_ALL], input=json.dumps(commands), cwd=tmp_path, capture_output=True, text=True
     )

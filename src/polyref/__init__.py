@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from polyref.align import AlignSettings
-from polyref.data import Fields, Losses, WriteReport, WriteSettings, read, render, sample, write
+from polyref.data import Fields, Losses, WriteReport, WriteSettings, read, render, sample_examples, write
 from polyref.draw import draw_lattice, lattice_in_notebook, lattice_steps, save_lattice
 from polyref.encode import Encoder, Encoding, WordVectors, open_encoder
 from polyref.errors import InputError, MissingExtraError, OutputError, PolyrefError, SettingsError
@@ -63,7 +63,7 @@ __all__ = [
     "open_encoder",
     "read",
     "render",
-    "sample",
+    "sample_examples",
     "sentence_bleu",
     "statistics",
     "stream",

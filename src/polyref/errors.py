@@ -8,6 +8,8 @@ Not:  printing or exiting (cli/ does that).
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
+from typing import Any
 
 
 class PolyrefError(Exception):
@@ -39,6 +41,15 @@ class SettingsError(PolyrefError):
 
 class MissingExtraError(PolyrefError):
     """An optional package is needed that is not installed."""
+
+
+def load_extra(module: str, *, purpose: str, extra: str) -> Any:
+    """Import a package that need not be there; a MissingExtraError says what to install."""
+    try:
+        return import_module(module)
+    except ImportError:
+        package = module.partition(".")[0]
+        raise MissingExtraError(f'{purpose} needs {package}; install it with: pip install "polyref[{extra}]"') from None
 
 
 class InputError(PolyrefError):

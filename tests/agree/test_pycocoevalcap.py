@@ -10,7 +10,7 @@ from pycocoevalcap.cider.cider import Cider
 from pycocoevalcap.rouge.rouge import Rouge, my_lcs
 from pycocoevalcap.tokenizer.ptbtokenizer import PTBTokenizer
 
-from polyref import sample
+from polyref import sample_examples
 from polyref.score import CaptionSettings, cider, rouge_l
 from polyref.score.rouge import common_lengths
 from polyref.score.tokens import penn_treebank
@@ -82,7 +82,7 @@ def test_common_subsequences_are_as_long() -> None:
 
 @pytest.mark.skipif(shutil.which("java") is None, reason="their tokenizer is a Java program")
 def test_tokens_of_the_sample_are_the_same() -> None:
-    every = {reference.text for example in sample() for reference in example.references}
+    every = {reference.text for example in sample_examples() for reference in example.references}
     texts = sorted(text for text in every if text.isascii())  # the rules are for English
     numbered = dict(enumerate(texts))
     cut = PTBTokenizer().tokenize({number: [{"caption": text}] for number, text in numbered.items()})

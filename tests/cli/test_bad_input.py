@@ -3,12 +3,15 @@
 from pathlib import Path
 
 import pytest
-from malformed import MALFORMED, MALFORMED_TABLES, Malformed, each
+from malformed import MALFORMED, MALFORMED_TABLES, Malformed
 from samples import Families
 
 from polyref.encode import unrelated_sentences
 
-WITHOUT_SOURCE = [case for case in MALFORMED if case.name != "no source"]  # a lattice needs none
+
+def case_file(name: str) -> Malformed:
+    [case] = [case for case in MALFORMED if case.name == name]
+    return case
 
 
 def names(folder: Path) -> list[str]:
@@ -30,38 +33,54 @@ def assert_refused(done, says: str) -> None:
     assert says in done.err
 
 
-@each(MALFORMED)
-def test_expand_refuses_a_malformed_file_and_leaves_nothing(case: Malformed, run, tmp_path: Path):
-    path = case.write(tmp_path)
-    done = run("expand", path, "-o", tmp_path / "out.jsonl", "--max-line-bytes", case.max_line_bytes)
-    assert_refused(done, f"polyref: {case.place(path)}")
-    assert case.says in done.err
-    assert names(tmp_path) == [case.file]
+READING = {
+    "expand": ["FILE", "-o", "out.jsonl"],
+    "lattice": ["FILE", "--id", "nobody"],  # so that nothing is shown before the fault
+    "matrix": ["FILE", "--id", "nobody"],
+    "convert": ["FILE", "out.jsonl"],
+    "convert to a table": ["FILE", "out.parquet"],
+    "stats": ["FILE"],
+    "stream": ["FILE", "-o", "out.tsv"],
+    "score": ["hypotheses.txt", "FILE"],
+    "subwords learn": ["FILE", "-o", "subwords.json", "--size", "300"],
+    "encoder train": ["FILE", "-o", "encoder"],
+}
 
 
-@each(WITHOUT_SOURCE)
-def test_lattice_refuses_a_malformed_file(case: Malformed, run, tmp_path: Path):
-    path = case.write(tmp_path)
-    # No example has this id, so that nothing is shown before the fault.
-    done = run("lattice", path, "--id", "nobody", "--max-line-bytes", case.max_line_bytes)
-    assert_refused(done, f"polyref: {case.place(path)}")
-    assert case.says in done.err
+@pytest.mark.parametrize("verb", READING)
+def test_every_verb_refuses_a_malformed_file_in_one_line_and_leaves_nothing(
+    verb, run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.chdir(tmp_path)
+    Path("hypotheses.txt").write_text("a cat\n")
+    before = [case_file("broken JSON").write(tmp_path), "hypotheses.txt"]
+    arguments = [before[0] if argument == "FILE" else argument for argument in READING[verb]]
+    done = run(*verb.removesuffix(" to a table").split(), *arguments)
+    assert_refused(done, f"polyref: {before[0]}:2: broken JSON: Expecting ',' delimiter at column")
+    assert names(tmp_path) == sorted(Path(name).name for name in before)
 
 
-@each(MALFORMED_TABLES)
 @pytest.mark.parametrize("verb", ["expand", "lattice"])
-def test_a_malformed_table_is_refused(verb, case: Malformed, run, captions_file, tmp_path: Path):
+def test_a_limit_of_the_length_of_lines_is_an_option(verb, run, tmp_path: Path):
+    case = case_file("a line over the limit")
+    done = run(verb, case.write(tmp_path), "--max-line-bytes", case.max_line_bytes)
+    assert case.says in done.err
+    assert done.code == 2
+
+
+@pytest.mark.parametrize("verb", ["expand", "lattice"])
+def test_a_malformed_table_of_vectors_is_refused(verb, run, captions_file, tmp_path: Path):
+    [case] = [case for case in MALFORMED_TABLES if case.name == "too few numbers"]
     path = case.write(tmp_path)
     output = ["-o", tmp_path / "out.jsonl"] if verb == "expand" else []
     done = run(verb, captions_file, "--align", "soft", "--encoder", f"vectors:{path}", *output)
-    assert_refused(done, f"polyref: {case.place(path)}")
-    assert case.says in done.err
+    assert_refused(done, f"polyref: {case.place(path)}{case.says}")
     assert names(tmp_path) == sorted([captions_file.name, case.file])
 
 
 @pytest.mark.parametrize("name", ["deep nesting", "bad UTF-8", "a truncated .gz", "a whole number of 5,000 digits"])
 def test_a_process_of_its_own_says_the_same_as_its_only_line(name, run_apart, tmp_path: Path):
-    [case] = [case for case in MALFORMED if case.name == name]
+    case = case_file(name)
     path = case.write(tmp_path)
     done = run_apart("expand", path, "-o", tmp_path / "out.jsonl")
     assert_refused(done, f"polyref: {case.place(path)}{case.says}")

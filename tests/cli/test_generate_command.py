@@ -213,10 +213,10 @@ def test_a_captioner_without_features_and_no_model_are_refused(run, captioner, r
     [
         ('{"id": "e0", "source": "x"}', 'the id "e0" comes twice'),
         ('{"source": null}', '"source" is missing'),
-        ('{"id": 1.5, "source": "x"}', '"id" is no text'),
+        ('{"id": 1.5, "source": "x"}', '"id" is the number 1.5'),
         ('{"source": "\\ud800"}', "half a surrogate pair"),
         ("{", "broken JSON"),
-        ("[1]", "the line holds no object"),
+        ("[1]", "the line holds a list, not an object"),
     ],
 )
 def test_a_bad_record_is_named_and_nothing_is_left(run, model, records, line, says, tmp_path: Path):

@@ -206,7 +206,7 @@ finally:
     assert "ROUGE-L" in done.stdout
 
 
-LISTS_CURE = 'give COCO results, [{"image_id": 42, "caption": "..."}, ...], or one record or text a line'
+LISTS_CURE = 'give COCO results, [{"image_id": 42, "caption": "..."}, ...], or one record or text per line'
 BAD = {
     "an empty hypothesis": (
         {"hyp.txt": "a\n \nc\n"},
@@ -236,7 +236,7 @@ BAD = {
     "a list on each line": (
         {"hyp.jsonl": "".join(f"[{json.dumps({'id': id, 'hypothesis': 'x'})}]\n" for id in "abc")},
         ["hyp.jsonl", "ref.jsonl"],
-        f"hyp.jsonl:1: the line holds a list, not an object; {LISTS_CURE}",
+        f"hyp.jsonl:2: broken JSON: Extra data at column 1; {LISTS_CURE}",
     ),
     "a list of records": (
         {"hyp.json": json.dumps([{"id": "a", "hypothesis": "x"}])},
@@ -246,7 +246,7 @@ BAD = {
     "a list of texts": (
         {"hyp.json": '["a cat", "two dogs", "a mat"]'},
         ["hyp.json", "ref.jsonl"],
-        f"hyp.json:1: place 1 of the list holds no object; {LISTS_CURE}",
+        f"hyp.json:1: place 1 of the list holds a string, not an object; {LISTS_CURE}",
     ),
     "an empty list": ({"hyp.json": "[]\n"}, ["hyp.json", "ref.jsonl"], f"hyp.json: the list is empty; {LISTS_CURE}"),
     "results without caption": (
@@ -262,12 +262,12 @@ BAD = {
     "results with an id that is no text": (
         {"hyp.json": '[{"image_id": 1.5, "caption": "x"}]'},
         ["hyp.json", "ref.jsonl"],
-        'hyp.json:1: "image_id" is no text; give a text or a whole number',
+        'hyp.json:1: "image_id" is neither a string nor a whole number; give one of the two',
     ),
     "results with a caption that is no text": (
         {"hyp.json": '[{"image_id": 1, "caption": ["x"]}]'},
         ["hyp.json", "ref.jsonl"],
-        'hyp.json:1: "caption" is no text; give one text',
+        'hyp.json:1: "caption" is not a string; give one',
     ),
     "results that were cut off": (
         {"hyp.json": '[{"image_id": 1, "caption": "x"},\n{"image_'},
@@ -282,7 +282,7 @@ BAD = {
     "results that are nested": (
         {"hyp.json": '[{"' + "x" * 70000 + '": ' + "[" * 100000},
         ["hyp.json", "ref.jsonl"],
-        "hyp.json: the JSON cannot be read; ",
+        "hyp.json: the JSON is nested too deeply; ",
     ),
     "a line of no length": (
         {},
@@ -332,7 +332,7 @@ BAD = {
     "files of different lengths": (
         {"ref1.txt": "a\nb\n"},
         ["hyp.txt", "ref0.txt", "ref1.txt"],
-        "ref1.txt: 2 lines, but ref0.txt has 3; give every file as many",
+        "ref0.txt: 3 lines, but ref1.txt has 2; give every file as many",
     ),
     "a line that is blank everywhere": (
         {"ref0.txt": "a\n\nc\n", "ref1.txt": "a\n\nc\n"},
@@ -353,7 +353,7 @@ BAD = {
     "several data sets": (
         {},
         ["hyp.txt", "ref0.txt", "ref.jsonl"],
-        "ref.jsonl: several files of references are plain text, but this is none; give one data set, or",
+        "ref.jsonl: several files of references are plain text, but this is something else; give one data set, or",
     ),
     "a format for several files": (
         {},
@@ -369,23 +369,23 @@ BAD = {
     "a list among records": (
         {"hyp.jsonl": records(a="x") + "[1]\n"},
         ["hyp.jsonl", "ref.jsonl"],
-        "hyp.jsonl:2: the line holds no object; ",
+        "hyp.jsonl:2: the line holds a list, not an object; ",
     ),
     "a hypothesis that is no text": (
         {"hyp.jsonl": records(a=["x"])},
         ["hyp.jsonl", "ref.jsonl"],
-        'hyp.jsonl:1: "hypothesis" is no text; ',
+        'hyp.jsonl:1: "hypothesis" is not a string; ',
     ),
     "an id that is no text": (
         {"hyp.jsonl": '{"id": 1.5, "hypothesis": "x"}\n'},
         ["hyp.jsonl", "ref.jsonl"],
-        'hyp.jsonl:1: "id" is no text; ',
+        'hyp.jsonl:1: "id" is neither a string nor a whole number; ',
     ),
     "an empty file of hypotheses": ({"hyp.txt": ""}, ["hyp.txt", "ref.jsonl"], "hyp.txt: the file is empty; "),
     "an empty file of references": (
         {"ref1.txt": ""},
         ["hyp.txt", "ref0.txt", "ref1.txt"],
-        "ref1.txt: the file is empty; give one reference a line",
+        "ref0.txt: 3 lines, but ref1.txt has 0; give every file as many",
     ),
     "no file": ({}, ["nowhere.txt", "ref.jsonl"], "nowhere.txt: there is no such file"),
     "no file of references": ({}, ["hyp.txt", "nowhere.txt"], "nowhere.txt: there is no such file"),

@@ -5,20 +5,20 @@ from pathlib import Path
 
 import pytest
 
-from polyref.data import read, sample, write
+from polyref.data import read, sample_examples, write
 from polyref.stats import statistics
 from polyref.text import TextSettings
 
 
 @pytest.fixture
 def sample_file(tmp_path: Path) -> Path:
-    write(sample(), tmp_path / "sample.jsonl")
+    write(sample_examples(), tmp_path / "sample.jsonl")
     return tmp_path / "sample.jsonl"
 
 
 def test_a_machine_gets_an_object_a_file(run, sample_file):
     done = run("stats", sample_file, "--json")
-    assert json.loads(done.out) == {"file": str(sample_file), **statistics(sample())}
+    assert json.loads(done.out) == {"file": str(sample_file), **statistics(sample_examples())}
 
 
 def test_a_person_gets_a_table_with_a_column_a_file(run, sample_file, captions_file):
@@ -27,11 +27,11 @@ def test_a_person_gets_a_table_with_a_column_a_file(run, sample_file, captions_f
     assert lines[0].split() == ["sample.jsonl", "captions.jsonl"]
     assert lines[1].split() == ["examples", "64", "3"]
     rows = {line[:40].strip(): line[40:].split() for line in lines}
-    assert rows["BLEU against the others"][0] == f"{statistics(sample())['overlap']['bleu']:.2f}"
+    assert rows["BLEU against the others"][0] == f"{statistics(sample_examples())['overlap']['bleu']:.2f}"
 
 
 def test_every_format_gives_the_same_statistics(run, sample_file, tmp_path: Path):
-    expected = statistics(sample())
+    expected = statistics(sample_examples())
     for name in ("in.parquet", "in.json", "in.csv", "in.src"):
         write(read(sample_file), tmp_path / name)
         found = json.loads(run("stats", tmp_path / name, "--json").out)
@@ -48,7 +48,7 @@ def test_files_of_parallel_text_named_one_by_one_are_one_data_set(run, tmp_path:
 def test_the_words_are_those_of_the_options(run, sample_file):
     done = run("stats", sample_file, "--json", "--tokenizer", "whitespace", "--keep-case")
     text = TextSettings("whitespace", fold_case=False)
-    assert json.loads(done.out)["vocabulary"] == statistics(sample(), text)["vocabulary"]
+    assert json.loads(done.out)["vocabulary"] == statistics(sample_examples(), text)["vocabulary"]
 
 
 def test_pseudo_references_have_rows_of_their_own(run, sample_file, tmp_path: Path):

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from polyref.data import WriteSettings, read, sample, write
+from polyref.data import WriteSettings, read, sample_examples, write
 from polyref.data.formats import format_of_name
 from polyref.errors import InputError, MissingExtraError, SettingsError
 
@@ -27,7 +27,7 @@ TEXTS = {name: case for name, case in FORMATS.items() if name != "Parquet"}
 
 
 def content(folder: Path, name: str, how: dict[str, object]) -> bytes:
-    [file] = write(sample(), folder / name, settings=WriteSettings(**how)).files
+    [file] = write(sample_examples(), folder / name, settings=WriteSettings(**how)).files
     return Path(file).read_bytes()
 
 
@@ -35,20 +35,20 @@ def content(folder: Path, name: str, how: dict[str, object]) -> bytes:
 @pytest.mark.parametrize("other", ["no suffix", "wrong.csv", "wrong.jsonl", "wrong.parquet", "wrong.json"])
 def test_a_format_is_known_by_its_content_whatever_the_name(name, how, other, tmp_path: Path):
     (tmp_path / other).write_bytes(content(tmp_path, name, how))
-    assert list(read(tmp_path / other)) == sample()
+    assert list(read(tmp_path / other)) == sample_examples()
 
 
 @pytest.mark.parametrize(("name", "how"), TEXTS.values(), ids=TEXTS)
 @pytest.mark.parametrize("pack", [gzip.compress, zstandard.compress], ids=["gzip", "zstd"])
 def test_every_text_format_may_be_compressed(name, how, pack, tmp_path: Path):
     (tmp_path / "packed").write_bytes(pack(content(tmp_path, name, how)))
-    assert list(read(tmp_path / "packed")) == sample()
+    assert list(read(tmp_path / "packed")) == sample_examples()
 
 
 @pytest.mark.parametrize(("name", "how"), TEXTS.values(), ids=TEXTS)
 def test_every_text_format_may_come_through_a_pipe(name, how, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content(tmp_path, name, how))))
-    assert list(read("-")) == sample()
+    assert list(read("-")) == sample_examples()
 
 
 def test_parquet_cannot_come_through_a_pipe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -122,7 +122,7 @@ def test_a_name_tells_the_format_that_is_written(name, format):
 )
 def test_a_way_of_writing_that_makes_no_sense_is_refused(name, how, says, tmp_path: Path):
     with pytest.raises(SettingsError, match=says):
-        write(sample(), tmp_path / name, settings=WriteSettings(**how))
+        write(sample_examples(), tmp_path / name, settings=WriteSettings(**how))
     assert list(tmp_path.iterdir()) == []
 
 
@@ -149,13 +149,13 @@ def test_a_way_of_reading_that_makes_no_sense_is_refused():
 def test_a_package_that_is_missing_is_named_with_what_installs_it(
     name, module, says, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    write(sample(), tmp_path / name)
+    write(sample_examples(), tmp_path / name)
     for loaded in [loaded for loaded in sys.modules if loaded.partition(".")[0] == module]:
         monkeypatch.delitem(sys.modules, loaded)
     monkeypatch.setitem(sys.modules, module, None)  # importing it fails now
     with pytest.raises(MissingExtraError) as reading:
         list(read(tmp_path / name))
     with pytest.raises(MissingExtraError) as writing:
-        write(sample(), tmp_path / f"new.{name}")
+        write(sample_examples(), tmp_path / f"new.{name}")
     assert str(reading.value) == str(writing.value) == says
     assert [path.name for path in tmp_path.iterdir()] == [name]

@@ -69,7 +69,9 @@ def test_a_line_that_looks_like_json_is_a_text(tmp_path: Path):
 def test_several_files_of_records_are_no_parallel_text(tmp_path: Path):
     files(tmp_path, a='{"source": 1, "references": ["a"]}\n', b="x\n")
     paths = [tmp_path / "data.a", tmp_path / "data.b"]
-    with pytest.raises(InputError, match=r"data\.a: several files are taken for parallel text, but this is none"):
+    with pytest.raises(
+        InputError, match=r"data\.a: several files are taken for parallel text, but this is something else"
+    ):
         list(read(paths))
     assert len(list(read(paths, format="parallel"))) == 1
 
@@ -98,7 +100,7 @@ def test_shorter_examples_have_blank_lines_and_losses_are_said(tmp_path: Path):
     assert report.files == [str(tmp_path / name) for name in ("out.src", "out.ref0", "out.ref1")]
     assert report.not_kept.counts == {
         "ids": 2,
-        "sources that are no texts (written as JSON)": 1,
+        "sources that are not strings (written as JSON)": 1,
         "weights of references": 1,
         "pseudo-references": 1,
     }
@@ -130,7 +132,7 @@ def test_older_files_of_the_same_names_are_replaced(tmp_path: Path):
 
 def test_a_folder_in_the_place_of_a_file_is_refused_before_anything_is_written(tmp_path: Path):
     (tmp_path / "out.ref1").mkdir()
-    with pytest.raises(OutputError, match=r"out\.ref1: this is no file"):
+    with pytest.raises(OutputError, match=r"out\.ref1: this is not a file"):
         write(EXAMPLES, tmp_path / "out.src")
     assert [path.name for path in tmp_path.iterdir()] == ["out.ref1"]
 

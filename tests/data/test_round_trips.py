@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from made_examples import BREAKS, LETTERS, read_whole, record_lists, sentences, texts, write_lines
 
-from polyref.data import WriteSettings, read, sample, write
+from polyref.data import WriteSettings, read, sample_examples, write
 from polyref.data.writing import WriteReport
 
 HOLDS_ALL = {
@@ -109,7 +109,7 @@ def test_the_same_examples_give_the_same_bytes(name, how, tmp_path: Path):
     digests = []
     for folder in (tmp_path / "one", tmp_path / "other"):
         folder.mkdir()
-        report = write(sample(), folder / name, settings=WriteSettings(**how))
+        report = write(sample_examples(), folder / name, settings=WriteSettings(**how))
         digests.append([hashlib.sha256(Path(file).read_bytes()).hexdigest() for file in report.files])
     assert digests[0] == digests[1]
 
@@ -117,9 +117,9 @@ def test_the_same_examples_give_the_same_bytes(name, how, tmp_path: Path):
 @pytest.mark.parametrize("middle", ["m.parquet", "m.json", "m.csv", "m.tsv", "m.jsonl.zst"])
 @pytest.mark.parametrize("last", ["l.jsonl", "l.parquet", "l.json", "l.csv"])
 def test_the_sample_goes_through_two_formats_unchanged(middle, last, tmp_path: Path):
-    write(sample(), tmp_path / middle)
+    write(sample_examples(), tmp_path / middle)
     write(read(tmp_path / middle), tmp_path / last)
-    assert list(read(tmp_path / last)) == sample()
+    assert list(read(tmp_path / last)) == sample_examples()
 
 
 @few

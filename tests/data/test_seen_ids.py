@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from polyref.data import read, seen
+from polyref.data import read
+from polyref.data.formats import format as seen
 from polyref.errors import InputError
 
 

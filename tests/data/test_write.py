@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import polyref
-from polyref.data import WriteSettings, read, sample, write
+from polyref.data import WriteSettings, read, sample_examples, write
 from polyref.errors import InputError, OutputError
 from polyref.example import Example, Reference
 
@@ -21,13 +21,13 @@ def named(name: str) -> pytest.MarkDecorator:
 
 
 def test_the_sample_is_there_for_everyone():
-    assert len(polyref.sample()) == 64
-    assert all(len(example.references) > 1 for example in polyref.sample())
+    assert len(polyref.sample_examples()) == 64
+    assert all(len(example.references) > 1 for example in polyref.sample_examples())
 
 
 def test_a_report_counts_what_was_written(tmp_path: Path):
-    report = write(sample(), tmp_path / "out.csv")
-    assert (report.examples, report.references) == (64, sum(len(example.references) for example in sample()))
+    report = write(sample_examples(), tmp_path / "out.csv")
+    assert (report.examples, report.references) == (64, sum(len(example.references) for example in sample_examples()))
     assert (report.pseudo_references, report.files) == (0, [str(tmp_path / "out.csv")])
 
 
@@ -45,7 +45,7 @@ def test_a_json_lines_file_is_copied_to_the_letter(tmp_path: Path):
         (Example("x", "s", (Reference(" "),)), "reference 1 is blank"),
         (Example("x", "s", (Reference("a", 0.0),)), "the weight of reference 1 is 0"),
         (Example("x", "s", (Reference("a \ud83d"),)), 'the example "x" holds half a surrogate pair'),
-        (Example("x", float("nan"), (Reference("a"),)), "NaN is no JSON value"),
+        (Example("x", float("nan"), (Reference("a"),)), "NaN is not a JSON value"),
     ],
 )
 @named("name")
@@ -73,7 +73,7 @@ def test_no_examples_make_no_file(name, tmp_path: Path):
 @pytest.mark.parametrize("stop", [ValueError, KeyboardInterrupt, SystemExit])
 def test_whatever_stops_the_writing_leaves_an_older_file_as_it_was(name, stop, tmp_path: Path):
     def examples():
-        yield from sample()
+        yield from sample_examples()
         raise stop
 
     (tmp_path / name).write_text("older")
@@ -89,14 +89,14 @@ def test_a_failure_at_the_very_end_leaves_nothing(name, tmp_path: Path, monkeypa
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(OutputError, match=r"cannot be written \(No space left on device\)"):
-        write(sample(), tmp_path / name)
+        write(sample_examples(), tmp_path / name)
     assert list(tmp_path.iterdir()) == []
 
 
 @named("name")
 def test_a_missing_folder_is_refused_whatever_the_format(name, tmp_path: Path):
     with pytest.raises(OutputError, match=r"nowhere/out.* cannot be written \(No such file or directory\)"):
-        write(sample(), tmp_path / "nowhere" / name)
+        write(sample_examples(), tmp_path / "nowhere" / name)
 
 
 @pytest.mark.parametrize("name", ["out.json", "out.csv", "out.tsv"])
@@ -117,7 +117,7 @@ def test_records_with_more_keys_than_a_table_should_have_columns_are_refused(tmp
 
 
 def test_pseudo_references_become_references_in_every_format(tmp_path: Path):
-    expanded = list(polyref.expand(itertools.islice(sample(), 2), per_example=8))
+    expanded = list(polyref.expand(itertools.islice(sample_examples(), 2), per_example=8))
     for name in NAMES:
         write(expanded, tmp_path / name, settings=WriteSettings(pseudo_as_references=True))
         for before, after in zip(expanded, read(tmp_path / name), strict=True):
@@ -128,7 +128,7 @@ def test_pseudo_references_become_references_in_every_format(tmp_path: Path):
 
 def test_expanded_examples_survive_every_format_that_can_hold_them(tmp_path: Path):
     settings = polyref.ExpandSettings(per_example=8, shortfall="repeat")
-    write(polyref.expand(itertools.islice(sample(), 5), settings=settings), tmp_path / "first.jsonl")
+    write(polyref.expand(itertools.islice(sample_examples(), 5), settings=settings), tmp_path / "first.jsonl")
     expected = list(read(tmp_path / "first.jsonl"))
     for name in NAMES[:-1]:
         write(expected, tmp_path / name)

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from polyref import Example, Fields, InputError, Losses, MissingExtraError, Reference, expand, render, sample
+from polyref import Example, Fields, InputError, Losses, MissingExtraError, Reference, expand, render, sample_examples
 from polyref.data import Line, parse
 from polyref.expansion import ExpandSettings
 from polyref.feed import stream
@@ -80,7 +80,7 @@ def test_what_becomes_a_data_set_comes_back_the_same(records):
 
 def test_an_expansion_with_its_lattices_goes_there_and_back():
     chosen = ExpandSettings(per_example=30, shortfall="repeat", fluency=0.5, keep_lattice=True)
-    examples = list(expand(sample()[:2], settings=chosen))
+    examples = list(expand(sample_examples()[:2], settings=chosen))
     found = list(from_dataset(to_dataset(examples)))
     assert list(map(record_of, found)) == list(map(record_of, examples))
 
@@ -113,8 +113,8 @@ def test_other_names_and_other_columns_are_read():
 
 
 def test_rows_that_were_chosen_or_put_in_order_are_read_as_they_are_now():
-    given = to_dataset(sample()[:9]).select([7, 2, 5]).with_format("torch")
-    assert list(from_dataset(given)) == [sample()[7], sample()[2], sample()[5]]
+    given = to_dataset(sample_examples()[:9]).select([7, 2, 5]).with_format("torch")
+    assert list(from_dataset(given)) == [sample_examples()[7], sample_examples()[2], sample_examples()[5]]
 
 
 def test_what_an_example_cannot_hold_is_counted():
@@ -126,7 +126,7 @@ def test_what_an_example_cannot_hold_is_counted():
 
 def test_nothing_is_left_behind_by_a_reader_that_stops_half_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    examples: Iterator[Example] = from_dataset(to_dataset(sample()))
+    examples: Iterator[Example] = from_dataset(to_dataset(sample_examples()))
     next(examples)
     assert list(tmp_path.iterdir())
     examples.close()  # type: ignore[attr-defined]
@@ -156,7 +156,7 @@ def test_several_splits_are_refused():
 # -- what may be missing -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("use", [lambda: to_dataset(sample()), lambda: from_dataset(None)], ids=["to", "from"])
+@pytest.mark.parametrize("use", [lambda: to_dataset(sample_examples()), lambda: from_dataset(None)], ids=["to", "from"])
 def test_without_datasets_it_is_said_what_to_install(use, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(sys.modules, "datasets", None)
     with pytest.raises(
@@ -178,7 +178,7 @@ def test_without_transformers_it_is_said_what_to_install(package, monkeypatch: p
 
 @pytest.mark.parametrize("epoch", [0, 2])
 def test_an_epoch_becomes_prompts_and_completions_in_its_order(epoch):
-    given = stream(sample()[:20], "sample_one", order="shuffled", seed=1)
+    given = stream(sample_examples()[:20], "sample_one", order="shuffled", seed=1)
     found = prompt_dataset(given, epoch)
     assert found.column_names == ["prompt", "completion"]
     assert found.to_list() == [

@@ -15,13 +15,23 @@ import pytest
 from datasets.fingerprint import Hasher
 
 import polyref
-from polyref import AlignSettings, Example, ExpandSettings, Fields, InputError, Reference, expand, render, sample
+from polyref import (
+    AlignSettings,
+    Example,
+    ExpandSettings,
+    Fields,
+    InputError,
+    Reference,
+    expand,
+    render,
+    sample_examples,
+)
 from polyref.feed import huggingface
 from polyref.feed.huggingface import from_dataset, to_dataset
 
 # Some have nothing to give: a batch of those alone has no values from which its types could be told.
 BARE = [Example(f"bare{n}", "s", (Reference("one of a kind"),)) for n in range(3)]
-EXAMPLES = [*BARE, *sample()[:3], *[Example(f"more{n}", "s", (Reference("alone"),)) for n in range(3)]]
+EXAMPLES = [*BARE, *sample_examples()[:3], *[Example(f"more{n}", "s", (Reference("alone"),)) for n in range(3)]]
 SETTINGS = {
     "hard": ExpandSettings(),
     "soft": ExpandSettings(align=AlignSettings("soft")),
@@ -124,7 +134,7 @@ def test_the_second_time_nothing_is_expanded(tmp_path: Path, monkeypatch: pytest
     [
         ({"answers": [["a"]]}, 'there is no column "references"; name another with fields=Fields(references=...)'),
         ({"references": [["a"], []]}, 'a batch of the data set:2: "references" is empty; give at least one'),
-        ({"references": ["a"]}, 'a batch of the data set:1: "references" is a text; give a list of texts'),
+        ({"references": ["a"]}, 'a batch of the data set:1: "references" is a string; give a list of strings'),
         ({"id": [None], "references": [["a", " "]]}, "a batch of the data set:1: reference 2 is blank"),
     ],
 )

@@ -14,7 +14,7 @@ import pytest
 from torch.utils.data import DataLoader, RandomSampler, Subset
 
 import polyref
-from polyref import Example, ExpandSettings, PseudoReference, Reference, SettingsError, expand, sample
+from polyref import Example, ExpandSettings, PseudoReference, Reference, SettingsError, expand, sample_examples
 from polyref.feed import Pair, Stream, stream
 from polyref.feed.pytorch import PairDataset, ScheduleBatchSampler, ScheduleSampler
 from polyref.fresh import FreshSettings
@@ -223,7 +223,7 @@ def test_every_reference_is_seen_once_in_every_epoch(schedule: str):
 @pytest.mark.parametrize("schedule", ["uniform", "shuffle"])
 def test_workers_draw_the_fresh_paths_of_their_epoch(schedule: str):
     settings = ExpandSettings(per_example=6, keep_lattice=True)
-    data = stream(expand(list(sample())[:8], settings=settings), schedule, fresh=FreshSettings(2))
+    data = stream(expand(list(sample_examples())[:8], settings=settings), schedule, fresh=FreshSettings(2))
     dataset = PairDataset(data)
     sampler = ScheduleBatchSampler(dataset, BatchSettings(pairs=7))
     loader = DataLoader(dataset, batch_sampler=sampler, collate_fn=list, num_workers=2, persistent_workers=True)

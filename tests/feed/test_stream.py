@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from polyref.data import sample, write
+from polyref.data import sample_examples, write
 from polyref.errors import InputError, SettingsError
 from polyref.example import Example, PseudoReference, Reference
 from polyref.expansion import ExpandSettings, Tools, expand
@@ -165,7 +165,7 @@ def test_an_epoch_below_0_and_a_schedule_that_is_none_are_refused():
 @pytest.fixture(scope="module")
 def kept() -> list[Example]:
     settings = ExpandSettings(per_example=8, keep_lattice=True)
-    return list(expand(list(sample())[:6], settings=settings, engine=PlainEngine()))
+    return list(expand(list(sample_examples())[:6], settings=settings, engine=PlainEngine()))
 
 
 @pytest.fixture(scope="module")
@@ -250,7 +250,7 @@ def as_text(source):
 
 
 def test_the_length_of_a_fresh_path_is_its_own():
-    examples = list(expand(sample(), settings=ExpandSettings(5, keep_lattice=True)))
+    examples = list(expand(sample_examples(), settings=ExpandSettings(5, keep_lattice=True)))
     pairs = stream(examples, "uniform", fresh=5)
     lengths = pairs.lengths(next(pairs.schedule.blocks(3)))
     found = [len(pair.reference.split()) for pair in pairs.epoch(3)]
@@ -259,7 +259,7 @@ def test_the_length_of_a_fresh_path_is_its_own():
 
 
 def test_gold_that_stands_in_for_fresh_paths_is_gold():
-    examples = list(expand(sample(), settings=ExpandSettings(5, keep_lattice=True)))
+    examples = list(expand(sample_examples(), settings=ExpandSettings(5, keep_lattice=True)))
     pairs = stream(examples, "uniform", fresh=FreshSettings(3, min_bleu=100))
     texts = {example.id: {reference.text for reference in example.references} for example in examples}
     for pair in pairs.epoch(0):

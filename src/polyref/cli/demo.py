@@ -46,11 +46,11 @@ def demo(
     """Show pseudo-references of the sample examples, each word in the colour of a reference that says it."""
     from rich.console import Console
 
-    from polyref.data.sample import sample
+    from polyref.data import sample_examples
 
     if page is not None and not page.endswith((".html", ".htm")):
         raise SettingsError(f"{page}: the page is HTML; end the name in .html")
-    shown = [_look_at(example, best) for example in sample()]
+    shown = [_look_at(example, best) for example in sample_examples()]
     console = Console(highlight=False, soft_wrap=True)
     for one in _most_interesting(shown, examples):
         _print(one, console)

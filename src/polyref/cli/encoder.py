@@ -49,9 +49,9 @@ def train(
 
     A run that was stopped goes on when the same command is given again. Needs torch: pip install "polyref[torch]".
     """  # fmt: skip
-    from polyref.data.extras import load
+    from polyref.errors import load_extra
 
-    torch = load("torch", purpose="training an encoder", extra="torch")
+    torch = load_extra("torch", purpose="training an encoder", extra="torch")
     from polyref.encode.training import train_encoder
 
     if not output.strip():

@@ -15,9 +15,10 @@ import typer
 from polyref.cli import options as o
 from polyref.cli.progress import Show, progress_bar
 from polyref.data import Input, Losses, ReadSettings, WriteSettings, open_output
-from polyref.data.formats import format_of_name, without_compression
+from polyref.data.formats import format_of_name
+from polyref.data.opening import without_compression
 from polyref.data.output import check_output_is_none_of
-from polyref.data.sources import Source, read_sources
+from polyref.data.reading import Source, read_sources
 from polyref.data.writing import check_not_input
 from polyref.errors import SettingsError
 from polyref.fit.settings import Device

@@ -15,8 +15,8 @@ from polyref.align import AlignSettings
 from polyref.cli import options as o
 from polyref.cli.lattices import Lattices, about, with_files
 from polyref.data import ReadSettings
-from polyref.data.jsonl import decimal_text
-from polyref.data.lines import read_lines
+from polyref.data.formats.jsonl import decimal_text
+from polyref.data.opening import read_lines
 from polyref.errors import InputError, SettingsError
 from polyref.lattice import Lattice, SearchSettings, Sentence
 from polyref.scale import ToolSettings

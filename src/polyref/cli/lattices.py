@@ -13,7 +13,7 @@ from itertools import islice
 from polyref.align import AlignSettings
 from polyref.cli import options as o
 from polyref.data import ReadSettings, read
-from polyref.data.lines import display_name
+from polyref.data.opening import display_name
 from polyref.encode import open_encoder
 from polyref.errors import InputError, SettingsError
 from polyref.example import Example

@@ -20,7 +20,7 @@ import typer
 
 from polyref.align import PRESETS
 from polyref.data import Losses
-from polyref.data.sources import SourceFormat
+from polyref.data.formats import SourceFormat
 from polyref.errors import SettingsError
 from polyref.settings import Key, build, contents, keys
 

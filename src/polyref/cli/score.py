@@ -52,8 +52,8 @@ def score(
     Hypotheses with ids find their example by it, others by their place. In several files of plain text, line k of each
     is a reference of example k, blank where there are fewer.
     """  # fmt: skip
-    from polyref.score.hypotheses import read_hypotheses
-    from polyref.score.pairing import pair, read_references
+    from polyref.data.hypotheses import read_hypotheses, read_references
+    from polyref.score.pairing import pair
 
     chosen = metrics_of(metrics.replace(",", " ").split())
     if [hypotheses, *references].count("-") > 1:

@@ -14,8 +14,8 @@ import typer
 
 from polyref.cli import options as o
 from polyref.data import Fields, Input, ReadSettings, WriteSettings, open_output, read
+from polyref.data.formats.format import LineBreaks
 from polyref.data.output import open_outputs
-from polyref.data.settings import LineBreaks
 from polyref.data.writing import check_not_input, write_unique
 from polyref.errors import InputError, SettingsError
 from polyref.feed.stream import StreamSettings

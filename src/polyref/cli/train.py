@@ -56,9 +56,9 @@ def train(
         sys.stdout.write(recipe_toml(found))
         check_files(found)
         return
-    from polyref.data.extras import load
+    from polyref.errors import load_extra
 
-    load("torch", purpose="training", extra="torch")
+    load_extra("torch", purpose="training", extra="torch")
     from polyref.experiment.training import train_recipe
     from polyref.fit.processes import rank_of_environment
 

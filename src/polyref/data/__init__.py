@@ -1,16 +1,12 @@
 """In and out of files."""
 
 from polyref.data.formats import Format
-from polyref.data.jsonl import Fields, parse
-from polyref.data.lines import MAX_LINE_BYTES, Line, read_lines
-from polyref.data.losses import Losses
+from polyref.data.formats.format import Losses, SeenTexts
+from polyref.data.formats.jsonl import Fields, parse, render
+from polyref.data.opening import MAX_LINE_BYTES, Line, read_lines
 from polyref.data.output import open_output
-from polyref.data.reading import Input, read
-from polyref.data.render import render
-from polyref.data.sample import sample
-from polyref.data.seen import SeenIds, SeenTexts
-from polyref.data.settings import ReadSettings, WriteSettings
-from polyref.data.writing import WriteReport, open_examples, write
+from polyref.data.reading import Input, ReadSettings, SeenIds, read, sample_examples
+from polyref.data.writing import WriteReport, WriteSettings, open_examples, write
 
 __all__ = [
     "MAX_LINE_BYTES",
@@ -30,6 +26,6 @@ __all__ = [
     "read",
     "read_lines",
     "render",
-    "sample",
+    "sample_examples",
     "write",
 ]

@@ -26,10 +26,9 @@ from typing import Any, BinaryIO
 import numpy as np
 import numpy.typing as npt
 
-from polyref.data.jsonl import Fields, parse
-from polyref.data.lines import Line
-from polyref.data.parts import has_breaks
-from polyref.data.render import render
+from polyref.data.formats.format import has_breaks
+from polyref.data.formats.jsonl import Fields, parse, render
+from polyref.data.opening import Line
 from polyref.errors import InputError
 from polyref.example import Example, PseudoReference, Reference
 from polyref.files import whole_files

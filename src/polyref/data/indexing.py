@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from polyref.data.corpus import Corpus, about_corpus, open_corpus, save_corpus, write_about
-from polyref.data.jsonl import Fields
+from polyref.data.formats.jsonl import Fields
 from polyref.data.reading import Input, read
 from polyref.errors import InputError, OutputError
 from polyref.files import reading, words_of

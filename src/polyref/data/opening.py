@@ -1,8 +1,9 @@
-"""Open a file for reading, whatever it is compressed with.
+"""Open a file for reading, whatever it is compressed with, and read its lines.
 
-In:   a path ("-" is standard input).
-Out:  the stream of its decompressed bytes, and the first of them for a look ahead.
-Not:  what the bytes mean (lines.py, formats.py).
+In:   a path ("-" is standard input), and the longest line that is allowed.
+Out:  the stream of its decompressed bytes, the first of them for a look ahead; numbered lines, and how far through the
+      file they stand, for a progress bar.
+Not:  what the bytes mean (formats/).
 """
 
 from __future__ import annotations
@@ -16,20 +17,27 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO, NamedTuple, cast
 
-from polyref.data.extras import zstandard
-from polyref.errors import InputError
+from polyref.errors import InputError, SettingsError, load_extra
 from polyref.files import words_of
 
 HEAD_BYTES = 1 << 16  # what is looked at to tell a format
+MAX_LINE_BYTES = 64 * 1024 * 1024
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-PARQUET_MAGIC = b"PAR1"
 _GZIP_MAGIC = b"\x1f\x8b"
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 _BUFFER_BYTES = 1 << 16
 # A thousand bytes of zstd may stand for 32 million, and all that a piece stands for comes at once.
 _ZSTD_PIECE_BYTES = 1 << 10
+
+
+class Line(NamedTuple):
+    """One record. Where the format has no lines, `number` counts its rows or its images."""
+
+    number: int
+    content: bytes
+    position: int  # bytes of the file behind us; compressed ones where it is compressed
 
 
 @dataclass(slots=True)
@@ -47,6 +55,11 @@ class Opened:
         return display_name(self.path)
 
     @property
+    def first(self) -> bytes:
+        """The first line that is not blank, without spaces at its ends."""
+        return self.head.removeprefix(BYTE_ORDER_MARK).strip()
+
+    @property
     def is_regular(self) -> bool:
         """Whether the file can be read twice."""
         return self.path != "-" and Path(self.path).is_file()
@@ -58,32 +71,94 @@ class Opened:
         except (OSError, ValueError):
             return 0
 
+    def lines(self, most: int = MAX_LINE_BYTES) -> Iterator[tuple[int, bytes]]:
+        """All lines with their numbers and their ends; one of more than `most` bytes is refused."""
+        number = 0
+        with _faults(self.name):
+            # A byte-order mark and the end of the line do not count.
+            while content := self.stream.readline(most + len(BYTE_ORDER_MARK) + 3):
+                number += 1
+                if number == 1:
+                    content = content.removeprefix(BYTE_ORDER_MARK)
+                if len(content) > most and len(content.rstrip(b"\r\n")) > most:
+                    problem = f"the line is longer than {most:,} bytes"
+                    cure = "is this one record per line? raise the limit with --max-line-bytes"
+                    raise InputError(problem, cure, file=self.name, line=number)
+                yield number, content
+
     def line(self, most: int) -> bytes:
         """The next line with its end, or its first `most` bytes; empty at the end of the file."""
-        try:
+        with _faults(self.name):
             return self.stream.readline(most)
-        except _FAULTS as error:
-            raise _fault(error, self.name) from None
 
     def all(self) -> bytes:
         """Whatever is left."""
-        try:
+        with _faults(self.name):
             return self.stream.read()
-        except _FAULTS as error:
-            raise _fault(error, self.name) from None
 
     def look(self, size: int) -> bytes:
         """The first bytes, more of them than `head` has; only before anything has been read."""
-        try:
+        with _faults(self.name):
             ahead = self.stream.read(size)
-        except _FAULTS as error:
-            raise _fault(error, self.name) from None
         self.stream = _replayed(ahead, self.stream)
         return ahead
 
 
 def display_name(path: str) -> str:
     return "<stdin>" if path == "-" else path
+
+
+def without_compression(path: str) -> str:
+    """A name without .gz or .zst."""
+    return path.removesuffix(".gz").removesuffix(".zst")
+
+
+def check_limit(max_line_bytes: int) -> None:
+    if not 1 <= max_line_bytes <= 2**40:
+        raise SettingsError(f"max-line-bytes is {max_line_bytes}; give a number from 1 to {2**40}")
+
+
+# -- lines ----------------------------------------------------------------------------------------------------------
+
+
+def read_lines(
+    path: str, *, max_line_bytes: int = MAX_LINE_BYTES, holds: str = "one JSON object per line"
+) -> Iterator[Line]:
+    """The lines of a file that are not blank, without their ends. An empty file is an error; `holds` says its cure."""
+    check_limit(max_line_bytes)
+    with open_input(path) as opened:
+        yield from lines_of(opened, max_line_bytes, holds)
+
+
+def lines_of(opened: Opened, max_line_bytes: int, holds: str = "one JSON object per line") -> Iterator[Line]:
+    """The same, for a file that is open already."""
+    found = False
+    for number, content in opened.lines(max_line_bytes):
+        content = content.strip()
+        if content:
+            found = True
+            yield Line(number, content, opened.position())
+    if not found:
+        raise InputError("the file is empty", f"give {holds}", file=opened.name)
+
+
+def text_lines(opened: Opened, *, max_line_bytes: int = MAX_LINE_BYTES, keep_ends: bool = False) -> Iterator[str]:
+    """All lines as texts, blank ones too, with the spaces at their ends; the line's own end goes unless it is kept."""
+    for number, content in opened.lines(max_line_bytes):
+        text = decoded(content, opened.name, number)
+        yield text if keep_ends else text.removesuffix("\n").removesuffix("\r")
+
+
+def decoded(content: bytes, name: str, line: int | None = None) -> str:
+    """The text of a line, or of a whole file; an InputError where it is not UTF-8."""
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        problem = f"not UTF-8 at byte {error.start + 1}{'' if line is None else ' of the line'}"
+        raise InputError(problem, "save the file as UTF-8", file=name, line=line) from None
+
+
+# -- opening --------------------------------------------------------------------------------------------------------
 
 
 def is_folder(path: Path, *, gone: str, cure: str = "check the path") -> bool:
@@ -109,17 +184,12 @@ def open_input(path: str) -> Iterator[Opened]:
 
 def _opened(path: str, raw: BinaryIO) -> Opened:
     name = display_name(path)
-    try:
+    with _faults(name):
         # Read, not peeked at: a slow pipe shows its bytes one by one.
         magic = raw.read(len(_ZSTD_MAGIC))
         packed = _decompressed(magic, raw, path, name)
-        if packed is None:
-            head = _first_line(magic, raw)
-            return Opened(path, raw, _replayed(head, raw), head, is_packed=False)
-        head = _first_line(b"", packed)
-        return Opened(path, raw, _replayed(head, packed), head, is_packed=True)
-    except _FAULTS as error:
-        raise _fault(error, name) from None
+        head = _first_line(magic, raw) if packed is None else _first_line(b"", packed)
+        return Opened(path, raw, _replayed(head, packed or raw), head, is_packed=packed is not None)
 
 
 def _open(path: str, name: str) -> BinaryIO:
@@ -143,7 +213,7 @@ def _decompressed(magic: bytes, raw: BinaryIO, path: str, name: str) -> BinaryIO
         return cast(BinaryIO, io.BufferedReader(_Zstd(_replayed(magic, raw)), _BUFFER_BYTES))
     for suffix, kind in ((".gz", "gzip"), (".zst", "zstd")):
         if magic and path.endswith(suffix):
-            problem = f"the name ends in {suffix}, but this is no {kind} data"
+            problem = f"the name ends in {suffix}, but this is not {kind} data"
             raise InputError(problem, "rename it, or compress it", file=name)
     return None
 
@@ -179,6 +249,10 @@ class _Replayed(io.RawIOBase):
         self._head = self._head[len(buffer) :]
         buffer[: len(content)] = content
         return len(content)
+
+
+def zstandard() -> Any:
+    return load_extra("zstandard", purpose="zstd compression", extra="zstd")
 
 
 class _ZstdEndError(EOFError):
@@ -224,16 +298,21 @@ class _Zstd(io.RawIOBase):
         return len(content)
 
 
-_FAULTS = (EOFError, OSError, zlib.error, _ZstdBrokenError)  # gzip's own faults are OSErrors
-
-
-def _fault(error: Exception, name: str) -> InputError:
-    """What is wrong with a file that cannot be read on."""
-    if isinstance(error, EOFError):
+@contextmanager
+def _faults(name: str) -> Iterator[None]:
+    """Say what is wrong with a file that cannot be read on."""
+    broken = "copy or make the file again"
+    try:
+        yield
+    except EOFError as error:
         kind = "zstd" if isinstance(error, _ZstdEndError) else "gzip"
-        return InputError(f"the {kind} data ends too early", "the file is cut off; copy or make it again", file=name)
-    if isinstance(error, gzip.BadGzipFile | zlib.error):
-        return InputError(f"the gzip data is broken ({error})", "copy or make the file again", file=name)
-    if isinstance(error, _ZstdBrokenError):
-        return InputError(f"the zstd data is broken ({error})", "copy or make the file again", file=name)
-    return InputError(f"cannot be read ({words_of(error)})", "check the file", file=name)
+        problem, cure = f"the {kind} data ends too early", "the file is cut off; copy or make it again"
+    except (gzip.BadGzipFile, zlib.error) as error:
+        problem, cure = f"the gzip data is broken ({error})", broken
+    except _ZstdBrokenError as error:
+        problem, cure = f"the zstd data is broken ({error})", broken
+    except OSError as error:
+        problem, cure = f"cannot be read ({words_of(error)})", "check the file"
+    else:
+        return
+    raise InputError(problem, cure, file=name) from None

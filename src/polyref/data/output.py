@@ -8,6 +8,7 @@ Not:  what is written; how a file is replaced (files.py).
 from __future__ import annotations
 
 import errno
+import gzip
 import os
 import stat
 import sys
@@ -17,7 +18,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from polyref.data.compression import compressed
+from polyref.data.opening import zstandard
 from polyref.errors import OutputError
 from polyref.files import whole_files, words_of
 
@@ -39,7 +40,7 @@ def check_output_is_none_of(output: str, read: Mapping[str, str | os.PathLike[st
 
 
 def _file_at(path: str | os.PathLike[str]) -> os.stat_result | None:
-    """None for what is no file: a terminal or a pipe can be read and written at once."""
+    """None for what is not a file: a terminal or a pipe can be read and written at once."""
     try:
         found = Path(path).stat()
     except (OSError, ValueError):
@@ -54,25 +55,18 @@ def open_output(path: str) -> Iterator[BinaryIO]:
         yield cast(BinaryIO, sys.stdout.buffer)
         sys.stdout.buffer.flush()
         return
-    with _open_any(path) as stream:
-        yield stream
-
-
-@contextmanager
-def _open_any(path: str) -> Iterator[BinaryIO]:
-    with _writing(path) as has_begun:
+    with _writing(path) as has_begun, ExitStack() as stack:
         given = Path(path)
-        if given.exists() and not stat.S_ISREG(given.stat().st_mode):
+        if given.is_dir():
+            raise OutputError(f"{path}: this is a folder; name a file")
+        if given.exists() and not given.is_file():
             # A pipe or a device has no name to be renamed to.
-            if given.is_dir():
-                raise OutputError(f"{path}: this is a folder; name a file")
-            with given.open("wb") as direct, compressed(cast(BinaryIO, direct), path) as stream:
-                has_begun()
-                yield stream
-            return
-        with _staged([path]) as [stream]:
-            has_begun()
-            yield stream
+            stream = cast(BinaryIO, stack.enter_context(given.open("wb")))
+        else:
+            [stream] = stack.enter_context(whole_files([path]))
+        stream = stack.enter_context(_compressed(stream, path))
+        has_begun()
+        yield stream
 
 
 @contextmanager
@@ -81,16 +75,25 @@ def open_outputs(paths: Sequence[str]) -> Iterator[list[BinaryIO]]:
     with _writing(paths[0]) as has_begun:
         for path in paths:
             if Path(path).exists() and not Path(path).is_file():
-                raise OutputError(f"{path}: this is no file; choose another name")
-        with _staged(paths) as streams:
+                raise OutputError(f"{path}: this is not a file; choose another name")
+        with whole_files(paths) as streams, ExitStack() as stack:
+            packed = [stack.enter_context(_compressed(*pair)) for pair in zip(streams, paths, strict=True)]
             has_begun()
-            yield streams
+            yield packed
 
 
 @contextmanager
-def _staged(paths: Sequence[str]) -> Iterator[list[BinaryIO]]:
-    with whole_files(paths) as streams, ExitStack() as stack:
-        yield [stack.enter_context(compressed(stream, path)) for stream, path in zip(streams, paths, strict=True)]
+def _compressed(stream: BinaryIO, path: str) -> Iterator[BinaryIO]:
+    """The stream itself where the name asks for nothing else. The same content gives the same bytes."""
+    if path.endswith(".gz"):
+        # No name and no time inside.
+        with gzip.GzipFile(filename="", mode="wb", fileobj=stream, mtime=0, compresslevel=6) as packed:
+            yield cast(BinaryIO, packed)
+    elif path.endswith(".zst"):
+        with zstandard().ZstdCompressor(write_checksum=True).stream_writer(stream, closefd=False) as packed:
+            yield cast(BinaryIO, packed)
+    else:
+        yield stream
 
 
 @contextmanager

@@ -1,29 +1,50 @@
-"""Read the examples of a file, in whatever format it is.
+"""Read the examples of a file, or its sources alone, in whatever format it is.
 
-In:   a path, or the paths of parallel text.
-Out:  records one at a time, each as a line of JSON; Examples.
-Not:  the formats themselves (parquet.py, captions.py, tables.py, parallel.py), what a record means (jsonl.py).
+In:   a path, or the paths of parallel text; for sources also plain lines.
+Out:  records one at a time, each as a line of JSON; Examples; Sources.
+Not:  the formats themselves, and what a record means (formats/).
 """
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
-from polyref.data.formats import Format, check_format, format_of_content
-from polyref.data.jsonl import Fields, parse
-from polyref.data.lines import MAX_LINE_BYTES, Line, check_limit, lines_of
-from polyref.data.losses import Losses
-from polyref.data.opening import PARQUET_MAGIC, Opened, display_name, open_input
-from polyref.data.parallel import parallel_paths, read_parallel
-from polyref.data.seen import SeenIds
+from polyref.data.formats import FORMATS, Format, SourceFormat, check_format, format_of_content
+from polyref.data.formats.format import Losses, Reading, SeenTexts
+from polyref.data.formats.jsonl import Fields, check_characters, check_object, dump, id_of, json_of, missing, parse
+from polyref.data.formats.parallel import parallel_paths
+from polyref.data.formats.parquet import MAGIC
+from polyref.data.opening import (
+    MAX_LINE_BYTES,
+    Line,
+    check_limit,
+    decoded,
+    display_name,
+    open_input,
+    text_lines,
+    without_compression,
+)
 from polyref.errors import InputError, SettingsError
 from polyref.example import Example
+from polyref.settings import part, setting, settings
 
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
+SAMPLE = Path(__file__).parent / "sample.jsonl"
+
+
+@settings
+class ReadSettings:
+    """How a file of examples is read."""
+
+    format: Format | None = setting(None, "Format of the input.", unset="told by the content", option="--from")
+    fields: Fields = part(Fields)
+    max_line_bytes: int = setting(MAX_LINE_BYTES, "Longest line that is read.", at_least=1, at_most=2**40, metavar="N")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,18 +77,6 @@ class Input:
     def can_be_read_again(self) -> bool:
         return all(path != "-" and (Path(path).is_file() or not Path(path).exists()) for path in self.paths)
 
-    def records(self, fields: Fields, *, require_source: bool = True, losses: Losses | None = None) -> Iterator[Line]:
-        """One record at a time. What the records cannot hold of the file is added to the losses."""
-        losses = Losses() if losses is None else losses
-        parallel = self.parallel_files()
-        if parallel is None:
-            with open_input(self.paths[0]) as opened:
-                yield from self._records(opened, fields, require_source, losses)
-            return
-        if self.format is None and len(self.paths) > 1:
-            _check_is_text(parallel[0], fields)
-        yield from read_parallel(parallel, fields, max_line_bytes=self.max_line_bytes)
-
     def parallel_files(self) -> list[str] | None:
         """The files of parallel text, sources first; None if this is something else."""
         if self.format not in (None, "parallel"):
@@ -76,37 +85,43 @@ class Input:
             return list(self.paths)
         return parallel_paths(self.paths[0]) or (list(self.paths) if self.format == "parallel" else None)
 
-    def _records(self, opened: Opened, fields: Fields, require_source: bool, losses: Losses) -> Iterator[Line]:
-        format = self.format or format_of_content(opened, fields, require_source=require_source)
-        if format == "jsonl":
-            yield from lines_of(opened, max_line_bytes=self.max_line_bytes)
-        elif format == "parquet":
-            from polyref.data.parquet import read_parquet
+    def records(
+        self,
+        fields: Fields,
+        *,
+        require_source: bool = True,
+        require_references: bool = True,
+        losses: Losses | None = None,
+    ) -> Iterator[Line]:
+        """One record at a time. What the records cannot hold of the file is added to the losses."""
+        losses = Losses() if losses is None else losses
+        parallel = self.parallel_files()
+        first, *others = parallel or self.paths
+        with open_input(first) as opened:
+            most = self.max_line_bytes
+            reading = Reading(opened, fields, losses, require_source, require_references, most, tuple(others))
+            if others and self.format is None and opened.is_regular:
+                _check_is_text(reading)
+            format = self.format or ("parallel" if parallel else format_of_content(reading))
+            yield from FORMATS[format].read(reading)
 
-            yield from read_parquet(opened, fields, require_source=require_source, losses=losses)
-        elif format == "csv" or format == "tsv":
-            from polyref.data.tables import read_table
-
-            yield from read_table(
-                opened,
-                format,
-                fields,
-                require_source=require_source,
-                max_line_bytes=self.max_line_bytes,
-                losses=losses,
-            )
-        else:
-            from polyref.data.captions import read_captions
-
-            assert format != "parallel"
-            yield from read_captions(opened, fields, losses, format if self.format else None)
-
-    def seen_ids(self, fields: Fields) -> SeenIds | None:
+    def seen_ids(self, fields: Fields, *, require_references: bool = True) -> SeenIds | None:
         """What notices an id that comes twice among these records; None where they have none."""
         if self.parallel_files() is not None:
             return None
-        again = partial(self.records, fields, require_source=False) if self.can_be_read_again else None
-        return SeenIds(self.name, fields.id, again)
+        again = partial(self.records, fields, require_source=False, require_references=require_references)
+        return SeenIds(self.name, fields.id, again if self.can_be_read_again else None)
+
+
+def _check_is_text(reading: Reading) -> None:
+    """Refuse several files of another kind: they are not parallel text, and there is no other use for them."""
+    is_json = reading.file.first.startswith(b"{") and format_of_content(reading) in ("jsonl", "coco")
+    if is_json or reading.file.head.startswith(MAGIC):
+        problem = "several files are taken for parallel text, but this is something else"
+        raise reading.wrong(problem, "give one file, or --from parallel")
+
+
+# -- examples -------------------------------------------------------------------------------------------------------
 
 
 def read(
@@ -141,15 +156,116 @@ def _read(
         yield example if limit is None else example.limited(limit)
 
 
-def _check_is_text(path: str, fields: Fields) -> None:
-    """Refuse several files of another kind: they are no parallel text, and there is no other use for them."""
-    if not Path(path).is_file():
-        return  # a pipe can be read once only
+def sample_examples() -> list[Example]:
+    """64 examples with several references each, to try things on."""
+    return list(read(SAMPLE))
+
+
+class SeenIds:
+    """Notices an id that comes twice, in 16 bytes an id.
+
+    Two different ids may share a fingerprint, so a hit is looked up in the file itself before it is believed. `again`
+    reads the records once more; None where that cannot be, and then the fingerprint is believed.
+    """
+
+    def __init__(self, name: str, id_field: str, again: Callable[[], Iterator[Line]] | None = None):
+        self._name = name
+        self._id_field = id_field
+        self._again = again
+        self._seen = SeenTexts()
+
+    def add(self, id: str, line: int) -> None:
+        """Note the id of a line; raise if it stood on an earlier line."""
+        if self._seen.add(id):
+            return
+        where = ""
+        if self._again is not None:
+            first = self._first_line(self._again(), id, line)
+            if first is None:
+                return
+            where = f" (first on line {first})"
+        raise InputError(
+            f'the id "{id}" comes twice{where}', "give each example its own id", file=self._name, line=line
+        )
+
+    def _first_line(self, records: Iterator[Line], id: str, line: int) -> int | None:
+        """The earlier line with this id; None if there is none."""
+        for earlier in records:
+            if earlier.number >= line:
+                break
+            value = json.loads(earlier.content).get(self._id_field)
+            if id == (str(earlier.number) if value is None else str(value)):
+                return earlier.number
+        return None
+
+
+# -- sources alone --------------------------------------------------------------------------------------------------
+
+
+class Source(NamedTuple):
+    """What a text is generated for. A source that is not a string is its JSON, as in training."""
+
+    id: str
+    text: str
+    line: int
+    position: int  # bytes of the file behind us
+
+
+def are_lines(path: str, format: SourceFormat | None) -> bool:
+    """Whether a file holds plain lines: the format says so, or a name in .txt, or in .src without references."""
+    if format is not None:
+        return format == "lines"
+    bare = without_compression(path)
+    return bare.endswith(".txt") or (bare.endswith(".src") and Input.of(path).parallel_files() is None)
+
+
+def read_sources(
+    path: str,
+    fields: Fields | None = None,
+    *,
+    format: SourceFormat | None = None,
+    max_line_bytes: int = MAX_LINE_BYTES,
+    losses: Losses | None = None,
+) -> Iterator[Source]:
+    """The sources of a file, in its order; its references are not needed, and not looked at.
+
+    Every plain line counts, blank ones too, so that line k of what is made from them belongs to line k.
+    """
+    check_format(format, "lines")
+    if are_lines(path, format):
+        return _lines(path, max_line_bytes)
+    return _sources(Input.of(path, format, max_line_bytes), fields or Fields(), losses)
+
+
+def _lines(path: str, max_line_bytes: int) -> Iterator[Source]:
     with open_input(path) as opened:
-        is_json = opened.head.lstrip().startswith(b"{") and format_of_content(opened, fields) in ("jsonl", "coco")
-        if is_json or opened.head.startswith(PARQUET_MAGIC):
-            raise InputError(
-                "several files are taken for parallel text, but this is none",
-                "give one file, or --from parallel",
-                file=opened.name,
-            )
+        number = 0
+        for number, text in enumerate(text_lines(opened, max_line_bytes=max_line_bytes), 1):
+            yield Source(str(number), text, number, opened.position())
+        if not number:
+            raise InputError("the file is empty", "give one source per line", file=opened.name)
+
+
+def _sources(input: Input, fields: Fields, losses: Losses | None) -> Iterator[Source]:
+    seen = input.seen_ids(fields, require_references=False)
+    for line in input.records(fields, require_references=False, losses=losses):
+        source = _source(line, fields, input.name)
+        if seen is not None:
+            seen.add(source.id, source.line)
+        yield source
+
+
+def _source(line: Line, fields: Fields, name: str) -> Source:
+    cure = "give one JSON object per line, or for plain text --from lines"
+    record = json_of(decoded(line.content, name, line.number), name, line.number, cure=cure, strict=False)
+    try:
+        check_object(record, cure)
+        if record.get(fields.source) is None:
+            raise missing(fields.source, "--source-field", record)
+        id, source = id_of(record, line.number, fields), record[fields.source]
+        text = source if isinstance(source, str) else dump(source)
+        check_characters(id + text, "a text")
+    except InputError as error:
+        error.file, error.line = name, line.number
+        raise
+    return Source(id, text, line.number, line.position)

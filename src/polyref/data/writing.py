@@ -2,33 +2,40 @@
 
 In:   examples, or their records as lines of JSON; a path whose name tells the format.
 Out:  a file, or the files of parallel text, written whole or not at all; a report of what could not be kept.
-Not:  the formats themselves (parquet_output.py, captions_output.py, table_output.py, parallel_output.py).
+Not:  the formats themselves (formats/).
 """
 
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import BinaryIO
 
-from polyref.data.extras import pyarrow, zstandard
-from polyref.data.formats import SUFFIXES, Format, format_of_name
-from polyref.data.jsonl import Fields, parse
-from polyref.data.lines import Line
-from polyref.data.losses import Losses
+from polyref.data.formats import FORMATS, Format, format_of_name
+from polyref.data.formats.format import LineBreaks, Losses, Spool
+from polyref.data.formats.jsonl import Fields, parse, render
+from polyref.data.formats.parallel import belongs_to
+from polyref.data.opening import Line, zstandard
 from polyref.data.output import open_output, open_spool
-from polyref.data.parallel_output import prefix_of, write_parallel
-from polyref.data.parts import Spool
-from polyref.data.reading import Input
-from polyref.data.render import render
-from polyref.data.seen import SeenIds
-from polyref.data.settings import WriteSettings
+from polyref.data.reading import Input, SeenIds
 from polyref.errors import InputError, OutputError, SettingsError
 from polyref.example import Example, Reference
+from polyref.settings import setting, settings
+
+
+@settings
+class WriteSettings:
+    """How examples are written."""
+
+    format: Format | None = setting(None, "Format of the output.", unset="told by the name", option="--to")
+    reference_columns: bool = setting(False, "CSV, TSV: one row per example, one column per reference.")
+    pseudo_as_references: bool = setting(False, "Write pseudo-references as references like any other.")
+    line_breaks: LineBreaks = setting(
+        "refuse", "Line breaks and tabs where the format cannot hold them: refuse, or write spaces."
+    )
 
 
 @dataclass(slots=True)
@@ -106,42 +113,34 @@ def check_not_input(path: str, settings: WriteSettings, input: Input) -> None:
     """Refuse to write over a file that is being read."""
     if path == "-":
         return
-    read = {os.path.realpath(one) for one in input.parallel_files() or input.paths if one != "-"}
-    written = {os.path.realpath(path)}
-    if (settings.format or format_of_name(path)) == "parallel":
-        prefix = os.path.realpath(prefix_of(path)[0])
-        written |= {one for one in read if _PARALLEL.fullmatch(one.removeprefix(prefix))}
-    if read & written:
-        raise OutputError(f"{path}: this is the input file; choose another name for the output")
-
-
-_PARALLEL = re.compile(r"\.(src|ref[0-9]*)(\.gz|\.zst)?")
+    is_parallel = (settings.format or format_of_name(path)) == "parallel"
+    for one in input.parallel_files() or input.paths:
+        read = os.path.realpath(one)
+        if one != "-" and (read == os.path.realpath(path) or (is_parallel and belongs_to(read, path))):
+            raise OutputError(f"{path}: this is the input file; choose another name for the output")
 
 
 @contextmanager
 def open_examples(path: str, fields: Fields, settings: WriteSettings, report: WriteReport) -> Iterator[BinaryIO]:
     """A stream that takes records as lines of JSON. What becomes of them is added to the report at the end."""
-    format = settings.format or _format_of(path)
-    if settings.reference_columns and format not in ("csv", "tsv"):
-        raise SettingsError(f"reference columns belong to csv and tsv, not to {format}")
-    if format == "parquet" and path.endswith((".gz", ".zst")):
-        raise SettingsError("Parquet is compressed already; leave the last suffix out of the name")
+    name = settings.format or _format_of(path)
+    format = FORMATS[name]
     # What cannot work is said before hours of work go into it.
-    if format == "parquet":
-        pyarrow()
+    if settings.reference_columns and not format.has_reference_columns:
+        raise SettingsError(f"reference columns belong to csv and tsv, not to {name}")
+    format.check(path)
     if path.endswith(".zst"):
         zstandard()
-    if format == "parallel" and path == "-":
-        raise OutputError("parallel text is several files; name one that ends in .src")
-    if format == "jsonl":
+    if format.write is None:
         with open_output(path) as stream:
             yield stream
         report.files = [path]
         return
     with open_spool(path) as file:
         yield file
-        file.flush()
-        report.files = _finish(Spool(file, fields), path, format, settings, report.not_kept)
+        spool = Spool(file, path, fields, report.not_kept, settings.reference_columns, settings.line_breaks)
+        format.write(spool)
+        report.files = spool.files or [path]
 
 
 def _format_of(path: str) -> Format:
@@ -150,22 +149,5 @@ def _format_of(path: str) -> Format:
         return format
     if path == "-" or (Path(path).exists() and not Path(path).is_file()):
         return "jsonl"  # a pipe says nothing of its own
-    suffixes = ", ".join(SUFFIXES)
+    suffixes = ", ".join([suffix for format in FORMATS.values() for suffix in format.suffixes])
     raise SettingsError(f"{path}: the name does not tell the format; end it in one of {suffixes}, or give --to")
-
-
-def _finish(spool: Spool, path: str, format: Format, settings: WriteSettings, losses: Losses) -> list[str]:
-    shape = spool.shape()
-    if format == "parquet":
-        from polyref.data.parquet_output import write_parquet
-
-        return write_parquet(spool, shape, path, losses)
-    if format == "csv" or format == "tsv":
-        from polyref.data.table_output import write_table
-
-        return write_table(spool, shape, path, format, settings, losses)
-    if format == "parallel":
-        return write_parallel(spool, shape, path, settings, losses)
-    from polyref.data.captions_output import write_coco, write_karpathy
-
-    return (write_coco if format == "coco" else write_karpathy)(spool, shape, path, losses)

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby, pairwise
 from typing import TYPE_CHECKING
 
-from polyref.data.jsonl import decimal_text
+from polyref.data.formats.jsonl import decimal_text
 from polyref.draw.figure import Figure, Panel
 from polyref.draw.layout import BADGE, FONT, Badge, Box, Station, Stretch, strokes
 from polyref.draw.network import arc_surfaces, reference_texts

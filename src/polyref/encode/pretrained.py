@@ -25,9 +25,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from polyref.data import extras
 from polyref.encode.encoder import Encoding, measure_baseline, unit_vectors, unrelated_sentences
-from polyref.errors import InputError, PolyrefError, SettingsError
+from polyref.errors import InputError, PolyrefError, SettingsError, load_extra
 
 # What a model consists of, by the names that the hub's models use; pickles are not among them.
 _WEIGHTS = ("model.safetensors", "model-*-of-*.safetensors")
@@ -290,7 +289,7 @@ def _matching(folder: Path, patterns: Iterable[str]) -> set[Path]:
 
 
 def _package(name: str) -> Any:
-    return extras.load(name, purpose="a pretrained encoder", extra="huggingface")
+    return load_extra(name, purpose="a pretrained encoder", extra="huggingface")
 
 
 def _silent_bar() -> Any:

@@ -26,9 +26,9 @@ def train(
     that was stopped goes on where it was. `say` is given lines for a person: `say=print`. Needs torch:
     pip install "polyref[torch]".
     """
-    from polyref.data.extras import load
+    from polyref.errors import load_extra
 
-    load("torch", purpose="training", extra="torch")
+    load_extra("torch", purpose="training", extra="torch")
     from polyref.experiment.reading import read_recipe
     from polyref.experiment.training import train_recipe
 

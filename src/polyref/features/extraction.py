@@ -17,10 +17,9 @@ from typing import Any, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from polyref.data.extras import load
 from polyref.data.opening import is_folder
 from polyref.data.output import check_output_is_none_of, open_output, open_spool
-from polyref.errors import InputError, OutputError, SettingsError
+from polyref.errors import InputError, OutputError, SettingsError, load_extra
 from polyref.features.features import write_npz
 from polyref.features.images import MODES, ImageReader, Pixels
 
@@ -245,7 +244,7 @@ class OnnxModel:
 
 
 def _session(path: Path) -> Any:
-    runtime = load("onnxruntime", purpose="running an image model", extra="images")
+    runtime = load_extra("onnxruntime", purpose="running an image model", extra="images")
     cure = "give a model in the ONNX format"
     if is_folder(path, gone="there is no such file", cure=cure):
         raise InputError("this is a folder", "name a file in it", file=str(path))

@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 from safetensors import safe_open
 
-from polyref.data.lines import read_lines
+from polyref.data.opening import read_lines
 from polyref.errors import InputError
 from polyref.files import reading, words_of
 

@@ -17,9 +17,8 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from polyref.data.extras import load
 from polyref.data.opening import is_folder
-from polyref.errors import InputError
+from polyref.errors import InputError, load_extra
 
 Ids = Literal["name", "number"]
 Pixels = npt.NDArray[Any]
@@ -94,7 +93,7 @@ class ImageReader:
         return normalised
 
     def _resized(self, image: Any) -> Any:
-        bilinear = load("PIL.Image", purpose="reading images", extra="images").Resampling.BILINEAR
+        bilinear = load_extra("PIL.Image", purpose="reading images", extra="images").Resampling.BILINEAR
         if self.squash:
             return image.resize((self.width, self.height), bilinear)
         scale = self.enlarged * max(self.width / image.width, self.height / image.height)
@@ -111,8 +110,8 @@ class ImageReader:
 
 def _opened(path: Path, mode: str) -> Any:
     """An image, upright, in 8 bits per channel. Transparency is dropped."""
-    pillow = load("PIL.Image", purpose="reading images", extra="images")
-    upright = load("PIL.ImageOps", purpose="reading images", extra="images").exif_transpose
+    pillow = load_extra("PIL.Image", purpose="reading images", extra="images")
+    upright = load_extra("PIL.ImageOps", purpose="reading images", extra="images").exif_transpose
     try:
         # Pillow warns of large images and of odd data beside the pixels.
         with warnings.catch_warnings(action="ignore"), pillow.open(path) as opened:

@@ -25,11 +25,10 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from polyref.data import Fields, Line, Losses, parse, read, render, write
-from polyref.data.assemble import record_line
-from polyref.data.extras import load, pyarrow
-from polyref.data.jsonl import KEPT, LATTICE, PSEUDO_REFERENCES
+from polyref.data.formats.jsonl import KEPT, LATTICE, PSEUDO_REFERENCES, record_line
+from polyref.data.formats.parquet import pyarrow
 from polyref.encode import Encoder, open_encoder
-from polyref.errors import InputError, SettingsError
+from polyref.errors import InputError, SettingsError, load_extra
 from polyref.example import Example
 from polyref.expansion import ExpandSettings, Tools, expand
 from polyref.feed.lines import prompt_completion
@@ -43,7 +42,7 @@ _IGNORED = -100  # what trainers pad with: not a token
 
 
 def _datasets() -> Any:
-    return load("datasets", purpose="a data set of Hugging Face", extra="huggingface")
+    return load_extra("datasets", purpose="a data set of Hugging Face", extra="huggingface")
 
 
 def from_dataset(

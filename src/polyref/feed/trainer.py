@@ -24,16 +24,15 @@ from typing import Any
 
 import numpy as np
 
-from polyref.data.extras import load
-from polyref.errors import SettingsError
+from polyref.errors import SettingsError, load_extra
 from polyref.feed.pytorch import PairDataset
 from polyref.files import write_whole
 from polyref.schedule.batches import BatchSettings, batches
 
-transformers = load("transformers", purpose="training with transformers", extra="huggingface")
-load("accelerate", purpose="training with transformers", extra="huggingface")
+transformers = load_extra("transformers", purpose="training with transformers", extra="huggingface")
+load_extra("accelerate", purpose="training with transformers", extra="huggingface")
 _Callback: Any = transformers.TrainerCallback
-_DataLoader: Any = load("torch.utils.data", purpose="training with transformers", extra="huggingface").DataLoader
+_DataLoader: Any = load_extra("torch.utils.data", purpose="training with transformers", extra="huggingface").DataLoader
 
 NOTES = "polyref.json"  # beside each checkpoint: what its steps were counted in
 

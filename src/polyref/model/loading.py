@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from polyref.data.extras import load
+from polyref.errors import load_extra
 from polyref.fit.settings import Device
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ def load_model(folder: str | Path, device: Device = "auto") -> TrainedModel:
 
     `device`: auto takes a GPU where there is one; cpu; cuda.
     """
-    load("torch", purpose="a trained model", extra="torch")
+    load_extra("torch", purpose="a trained model", extra="torch")
     from polyref.model import folder as folders
 
     return folders.load_model(folder, device)

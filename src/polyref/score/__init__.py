@@ -9,11 +9,11 @@ A new metric is a module of its own that makes a `Metric` (see rouge.py for a sh
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Collection, Sequence
 from difflib import get_close_matches
 from typing import Any
 
+from polyref.data.hypotheses import is_empty
 from polyref.errors import InputError, SettingsError
 from polyref.score.bleu import BLEU, BleuSettings, CorpusBleu, bleu_of_counts, corpus_bleu
 from polyref.score.cider import CIDER, cider
@@ -97,9 +97,3 @@ def evaluate(
     given: dict[str, Any] = {"fold_case": fold_case} | ({"tokenizer": tokenizer} if tokenizer is not None else {})
     chosen = {name: METRICS[name] for name in metrics_of(metrics)}
     return {name: metric.score(texts, references, metric.settings(**given)) for name, metric in chosen.items()}
-
-
-def is_empty(text: str) -> bool:
-    """Whether nothing of a text can be seen: it has no characters, or only spaces and such without width."""
-    # Cf: marks without width, such as U+200B; Cc: control characters.
-    return all(letter.isspace() or unicodedata.category(letter) in ("Cf", "Cc") for letter in text)

@@ -5,20 +5,30 @@ from pathlib import Path
 
 import pytest
 from malformed import GOOD, MALFORMED, Malformed, each
+from malformed_formats import MALFORMED_FILES
 
 from polyref.data import read
 from polyref.errors import InputError, PolyrefError
 
 
-@each(MALFORMED)
+@each(MALFORMED + MALFORMED_FILES)
 def test_a_malformed_file_is_refused_with_its_name_and_line(case: Malformed, tmp_path: Path):
     path = case.write(tmp_path)
     with pytest.raises(InputError) as refused:
-        list(read(path, max_line_bytes=case.max_line_bytes))
-    assert (refused.value.file, refused.value.line) == (path, case.line)
+        list(read(path, format=case.format, max_line_bytes=case.max_line_bytes))
+    assert refused.value.line == case.line
     assert str(refused.value).startswith(case.place(path))
     assert case.says in str(refused.value)
     assert refused.value.cure
+
+
+def test_a_file_is_told_by_its_content_before_it_is_found_wrong(tmp_path: Path):
+    for case in MALFORMED_FILES:
+        if case.file == "captions.json":
+            (tmp_path / "no suffix").write_bytes(case.content)
+            with pytest.raises(InputError) as refused:
+                list(read(tmp_path / "no suffix"))
+            assert case.says in str(refused.value), case.name
 
 
 def test_examples_before_the_fault_are_read(tmp_path: Path):

@@ -1,0 +1,70 @@
+"""The formats of data sets: each has a file of its own, which tells, reads and writes it.
+
+In:   the first bytes of a file; the name of a file that is to be written.
+Out:  FORMATS, and which of them a file is in: by its content when it is read, by its name when it is written.
+Not:  opening files (reading.py, writing.py).
+
+A new format is a module beside this one that makes a `FileFormat` (parallel.py is a short one), and a line in FORMATS.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from polyref.data.formats.captions import COCO, KARPATHY
+from polyref.data.formats.format import FileFormat, Reading
+from polyref.data.formats.parallel import PARALLEL
+from polyref.data.formats.parquet import PARQUET
+from polyref.data.formats.tables import CSV, TSV
+from polyref.data.opening import lines_of, without_compression
+from polyref.errors import SettingsError
+
+FORMATS: dict[str, FileFormat] = {
+    "jsonl": FileFormat((".jsonl", ".ndjson"), lambda it: lines_of(it.file, it.max_line_bytes)),
+    "parquet": PARQUET,
+    "coco": COCO,
+    "karpathy": KARPATHY,
+    "csv": CSV,
+    "tsv": TSV,
+    "parallel": PARALLEL,
+}
+
+if TYPE_CHECKING:
+    Format = str
+    SourceFormat = str
+else:  # the names, for whoever offers them as choices
+    Format = Literal[tuple(FORMATS)]
+    SourceFormat = Literal[(*FORMATS, "lines")]
+
+
+def check_format(format: str | None, *others: str) -> None:
+    """Refuse the name of a format that is neither known nor one of the others."""
+    if format is not None and format not in (*FORMATS, *others):
+        raise SettingsError(f'unknown format "{format}"; choose one of {", ".join([*FORMATS, *others])}')
+
+
+def format_of_name(path: str) -> Format | None:
+    """The format that a file of this name is written in; None if the name does not tell."""
+    bare = without_compression(path)
+    return next((name for name, format in FORMATS.items() if bare.endswith(format.suffixes)), None)
+
+
+def format_of_content(reading: Reading) -> Format:
+    """The format of an open file. What is nothing else is taken for JSON Lines, whose reader says what is wrong."""
+    for name, format in FORMATS.items():
+        if format.looks is not None and format.looks(reading):
+            return name
+    named, line = format_of_name(reading.file.path), reading.file.first
+    if named is None and line and _is_prose(line):
+        problem = "this is neither JSON, nor Parquet, nor a table with a header"
+        cure = "name the format with --from, or for parallel text the files of references too"
+        raise reading.wrong(problem, cure)
+    return named if named is not None and FORMATS[named].looks is None else "jsonl"
+
+
+def _is_prose(line: bytes) -> bool:
+    """Whether a line is text that nobody can have meant to be JSON."""
+    try:
+        return line.decode("utf-8")[0] not in '[]{}":'
+    except UnicodeDecodeError:
+        return False

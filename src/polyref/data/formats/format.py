@@ -1,0 +1,307 @@
+"""What a format is, and what the formats share.
+
+In:   an open file, for a format's reader; records as lines of JSON in a file that can be read more than once, for its
+      writer.
+Out:  FileFormat, Reading and Spool; the parts of a record; a Shape, which tells which parts there are at all, so that a
+      header or a schema can be written.
+Not:  the formats themselves, each in a file of its own beside this one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from array import array
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, BinaryIO, Literal, NamedTuple
+
+from polyref.data.formats.jsonl import KEPT, LATTICE, PSEUDO_REFERENCES, Fields, dump, value_texts
+from polyref.data.opening import MAX_LINE_BYTES, Line, Opened
+from polyref.errors import InputError, OutputError
+
+LineBreaks = Literal["refuse", "space"]
+JSON = ":json"  # a column whose name ends in this holds JSON, and its key is the name without that
+MOST_KEYS = 1000  # different ones: each becomes a column
+_INT64 = 2**63
+
+
+class Losses:
+    """What a format cannot hold: things by what they are, in the plural ("ids"), and how many were left out."""
+
+    def __init__(self) -> None:
+        self.counts: dict[str, int] = {}
+
+    def add(self, what: str, count: int = 1) -> None:
+        if count:
+            self.counts[what] = self.counts.get(what, 0) + count
+
+    def __bool__(self) -> bool:
+        return bool(self.counts)
+
+    def __str__(self) -> str:
+        return ", ".join([f"{what} ({count:,})" for what, count in self.counts.items()])
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A file that is read: all that a format's reader is given."""
+
+    file: Opened
+    fields: Fields
+    losses: Losses  # what no record holds is added to it
+    needs_source: bool = True
+    needs_references: bool = True
+    max_line_bytes: int = MAX_LINE_BYTES
+    others: tuple[str, ...] = ()  # the files behind the first one, where a format has several
+
+    def wrong(self, problem: str, cure: str, line: int | None = None) -> InputError:
+        return InputError(problem, cure, file=self.file.name, line=line)
+
+    def json_piece(self, text: str, what: str, line: int) -> str:
+        """A piece of JSON that stands in a cell, on one line; an InputError if it is not JSON."""
+        try:
+            json.loads(text)
+        except (ValueError, RecursionError):
+            raise self.wrong(
+                f"{what} is not JSON", f'a column whose name ends in "{JSON}" must hold JSON', line
+            ) from None
+        # Line breaks stand between the parts of JSON only; inside its strings they are escaped.
+        return text.replace("\r", " ").replace("\n", " ")
+
+
+@dataclass(frozen=True, slots=True)
+class FileFormat:
+    """How a format is told, read and written.
+
+    `suffixes`: what a name may end in, before .gz or .zst. `read` gives records as lines of JSON: see `record_line`.
+    `write` takes them from a Spool; None: records are written as they are. `looks`: whether the content of a file is in
+    this format; None: only its name tells. `check` refuses an output before any work goes into it.
+    """
+
+    suffixes: tuple[str, ...]
+    read: Callable[[Reading], Iterator[Line]]
+    write: Callable[[Spool], None] | None = None
+    looks: Callable[[Reading], bool] | None = None
+    check: Callable[[str], None] = lambda path: None
+    has_reference_columns: bool = False
+
+
+# -- the parts of a record ------------------------------------------------------------------------------------------
+
+
+class ReferencePart(NamedTuple):
+    text: str
+    weight: float
+    more: dict[str, str]  # other keys, with their values as JSON
+
+
+class Parts(NamedTuple):
+    """One record. Values as JSON are texts as they stood in the record, so that nothing about them changes."""
+
+    id: str | int | None
+    source: Any
+    source_json: str | None  # None if there is no source
+    references: list[ReferencePart]
+    pseudo: list[dict[str, Any]]
+    lattice: dict[str, Any] | None
+    more: dict[str, str]  # other keys, with their values as JSON
+
+
+def take_apart(record: str, fields: Fields) -> Parts:
+    value = json.loads(record)
+    known = (fields.id, fields.source, fields.references, PSEUDO_REFERENCES, LATTICE)
+    source = value.get(fields.source)
+    source_json = None
+    more: dict[str, str] = {}
+    if not isinstance(source, str) or any(key not in known for key in value):
+        texts = value_texts(record)
+        source_json = texts.get(fields.source)
+        more = {key: text for key, text in texts.items() if key not in known}
+    elif fields.source in value:
+        source_json = dump(source)
+    return Parts(
+        id=value.get(fields.id),
+        source=source,
+        source_json=source_json,
+        references=[_reference_part(item) for item in value[fields.references]],
+        pseudo=value.get(PSEUDO_REFERENCES) or [],
+        lattice=value.get(LATTICE),
+        more=more,
+    )
+
+
+def _reference_part(item: Any) -> ReferencePart:
+    if isinstance(item, str):
+        return ReferencePart(item, 1.0, {})
+    more = {key: as_json(value) for key, value in item.items() if key not in ("text", "weight")}
+    return ReferencePart(item["text"], float(item.get("weight", 1.0)), more)
+
+
+def as_json(value: Any) -> str:
+    try:
+        return json.dumps(value, ensure_ascii=False, allow_nan=False)
+    except ValueError:
+        raise OutputError("a number of a reference is too large for this format; write JSON Lines") from None
+
+
+def is_whole(text: str) -> bool:
+    """Whether a text can be written as UTF-8, which half a surrogate pair cannot."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def has_breaks(text: str) -> bool:
+    """Whether a text has what ends a line or a cell where there are no quotes."""
+    return "\n" in text or "\r" in text or "\t" in text
+
+
+# -- all records of a file ------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class Shape:
+    """What there is among the records: how many, and of which kinds the values of a key are."""
+
+    examples: int = 0
+    most_references: int = 0
+    weights: int = 0  # other than 1
+    pseudo: int = 0
+    fluencies: int = 0  # pseudo-references that have one
+    repeats: int = 0
+    lattices: int = 0
+    kept: int = 0  # lattices that are there themselves
+    ids: int = 0
+    id_kinds: set[str] = field(default_factory=set)
+    sources: int = 0
+    other_sources: int = 0  # those that are not strings
+    source_kinds: set[str] = field(default_factory=set)
+    of_reference: Counter[str] = field(default_factory=Counter)  # other keys of references, and how often they come
+    more: Counter[str] = field(default_factory=Counter)  # other keys of records
+    more_kinds: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+
+    def add(self, parts: Parts) -> None:
+        self.examples += 1
+        self.most_references = max(self.most_references, len(parts.references))
+        self.pseudo += len(parts.pseudo)
+        self.fluencies += sum("fluency" in pseudo for pseudo in parts.pseudo)
+        self.repeats += sum(bool(pseudo.get("repeat")) for pseudo in parts.pseudo)
+        if parts.lattice is not None:
+            self.lattices += 1
+            self.kept += parts.lattice.get(KEPT) is not None
+        if parts.id is not None:
+            self.ids += 1
+            self.id_kinds.add(kind_of(parts.id))
+        if parts.source_json is not None:
+            self.sources += 1
+            self.other_sources += not isinstance(parts.source, str)
+            self.source_kinds.add(kind_of(parts.source))
+        for reference in parts.references:
+            self.weights += reference.weight != 1.0
+            if reference.more:
+                self.of_reference.update(reference.more.keys())
+        for key, value in parts.more.items():
+            self.more[key] += 1
+            self.more_kinds[key].add(kind_of(json.loads(value)))
+        if len(self.more) + len(self.of_reference) > MOST_KEYS:
+            raise OutputError(f"the records have more than {MOST_KEYS:,} different keys; write them as JSON Lines")
+
+    def check_ids(self, format: str = "") -> None:
+        """Refuse ids for some examples only, where a format cannot do without."""
+        if 0 < self.ids < self.examples:
+            without, needs = self.examples - self.ids, f", which {format} needs" if format else ""
+            problem = f"{without:,} of {self.examples:,} examples have no id{needs}"
+            raise OutputError(f"{problem}; give all of them one, or none")
+
+
+def kind_of(value: Any) -> str:
+    """The kind of a value, as far as it matters for what a column can hold."""
+    if isinstance(value, str):
+        if not value:
+            return "empty"
+        if not is_whole(value):
+            return "other"
+        return "broken text" if has_breaks(value) else "text"
+    if isinstance(value, bool):
+        return "bool"
+    if isinstance(value, int):
+        return "int" if -_INT64 <= value < _INT64 else "other"
+    if isinstance(value, float):
+        return "float" if abs(value) < float("inf") else "other"
+    if isinstance(value, list) and value and all(isinstance(item, str) and is_whole(item) for item in value):
+        return "texts"
+    return "other"
+
+
+@dataclass
+class Spool:
+    """Records on their way to a file: all that a format's writer is given."""
+
+    records: BinaryIO  # a file without a name, with one record per line
+    path: str
+    fields: Fields
+    losses: Losses  # what the format cannot hold is added to it
+    reference_columns: bool = False  # as in WriteSettings
+    line_breaks: LineBreaks = "refuse"
+    files: list[str] = field(default_factory=list)  # what a writer has written, if not one file at `path`
+
+    def parts(self) -> Iterator[Parts]:
+        """The records from the first one on, taken apart."""
+        self.records.seek(0)
+        for line in self.records:
+            yield take_apart(line.decode("utf-8"), self.fields)
+
+    @cached_property
+    def shape(self) -> Shape:
+        shape = Shape()
+        for parts in self.parts():
+            shape.add(parts)
+        return shape
+
+
+# -- texts that come twice ------------------------------------------------------------------------------------------
+
+
+class SeenTexts:
+    """A hash table of 64-bit fingerprints: a million texts take 16 MB, where a set of them takes 150."""
+
+    def __init__(self) -> None:
+        self._slots = array("Q", bytes(8 * 1024))
+        self._filled = 0
+
+    def add(self, text: str) -> bool:
+        """Note a text; False if it, or another one with its fingerprint, has been noted before."""
+        if self._filled * 2 >= len(self._slots):
+            old = self._slots
+            self._slots = array("Q", bytes(16 * len(old)))
+            for known in old:
+                if known:
+                    self._place(known)
+        if not self._place(_fingerprint(text)):
+            return False
+        self._filled += 1
+        return True
+
+    def __len__(self) -> int:
+        return self._filled
+
+    def _place(self, fingerprint: int) -> bool:
+        slots = self._slots
+        mask = len(slots) - 1
+        slot = fingerprint & mask
+        while slots[slot]:
+            if slots[slot] == fingerprint:
+                return False
+            slot = (slot + 1) & mask
+        slots[slot] = fingerprint
+        return True
+
+
+def _fingerprint(text: str) -> int:
+    digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest, "little") or 1  # 0 marks an empty slot

@@ -1,0 +1,481 @@
+"""JSON Lines: one record per line, and the schema that every other format is turned into.
+
+In:   a line with {"id": ..., "source": ..., "references": [...]}, under any field names; an Example.
+Out:  an Example, or an InputError that names what is wrong with the line; the Example's line, with whatever it was read
+      from kept to the letter.
+Not:  files (reading.py, writing.py).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Collection, Iterator, Mapping
+from decimal import Decimal
+from typing import Any, NamedTuple, NoReturn, get_args
+
+from polyref.data.opening import Line, decoded, display_name
+from polyref.errors import InputError, SettingsError
+from polyref.example import Example, KeptLattice, LatticeSummary, PseudoReference, Reference
+from polyref.settings import setting, settings
+from polyref.text.tokens import Tokenizer
+
+PSEUDO_REFERENCES = "pseudo_references"
+LATTICE = "lattice"
+KEPT = "kept"
+ONE_OBJECT = "give one JSON object per line"
+MAX_NESTING = 200
+_MOST_STATES = 2**31 - 1
+_BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{}]')
+_WHOLE_NUMBER = re.compile(r"[1-9][0-9]{0,99999}", re.ASCII)
+
+
+@settings
+class Fields:
+    """Under which keys a record keeps what an example is made of."""
+
+    id: str = setting("id", "Key of an example's id (optional in the file).", key="id_field", metavar="KEY")
+    source: str = setting("source", "Key of the source.", key="source_field", metavar="KEY")
+    references: str = setting("references", "Key of the list of references.", key="references_field", metavar="KEY")
+
+    def check_together(self) -> None:
+        names = {"id_field": self.id, "source_field": self.source, "references_field": self.references}
+        for key, name in names.items():
+            if list(names.values()).count(name) > 1:
+                raise SettingsError(f'is "{name}", and so is another field', "name three different ones", key=key)
+            if name in (PSEUDO_REFERENCES, LATTICE):
+                raise SettingsError(f'is "{name}", which is kept for the result', "choose another name", key=key)
+
+
+# -- JSON -----------------------------------------------------------------------------------------------------------
+
+
+def json_of(text: str, name: str, line: int | None = None, *, cure: str = ONE_OBJECT, strict: bool = True) -> Any:
+    """The value of a line with this number, or of a whole document; an InputError that says what is wrong with it.
+
+    `strict` refuses NaN and Infinity, which Python's reader would let pass.
+    """
+    try:
+        if line is not None:
+            _check_nesting(text)
+        return (_STRICT if strict else _LENIENT)(text)
+    except json.JSONDecodeError as error:
+        problem = f"broken JSON: {error.msg} at column {error.colno}"
+        line = error.lineno if line is None else line
+    except InputError as error:
+        problem, cure = error.problem, error.cure
+    except RecursionError:
+        problem, cure = "the JSON is nested too deeply", "give a flat record"
+    except ValueError:  # Python's own limit on the digits of a whole number
+        problem, cure = "a number has too many digits", "write it as a string"
+    raise InputError(problem, cure, file=name, line=line) from None
+
+
+def _check_nesting(text: str) -> None:
+    """Refuse what is nested too deeply. (Python's own limit depends on who calls.)"""
+    if text.count("[") + text.count("{") <= MAX_NESTING:
+        return
+    depth = 0
+    for token in _BRACKETS.findall(text):
+        depth += {"[": 1, "{": 1, "]": -1, "}": -1}.get(token, 0)
+        if depth > MAX_NESTING:
+            raise InputError(f"the JSON is nested more than {MAX_NESTING} deep", "give a flat record")
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise InputError(f"broken JSON: {name} is not a JSON value", "use null or a number")
+
+
+# One decoder and one encoder for all: json.loads and json.dumps make new ones at every call with settings.
+_STRICT = json.JSONDecoder(parse_constant=_no_constant).decode
+_LENIENT = json.JSONDecoder().decode
+dump = json.JSONEncoder(ensure_ascii=False).encode
+# Numbers by the dozen: without spaces they take a quarter less.
+_dump_closely = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+
+def record_line(values: Mapping[str, Any], pieces: Mapping[str, str] | None = None) -> bytes:
+    """A record with these values, and with these values that are JSON already."""
+    text = with_members(dump(values), pieces or {})
+    try:
+        return text.encode("utf-8")
+    except UnicodeEncodeError:
+        # Half a surrogate pair: escaped, it gets as far as the check that names it.
+        return text.encode("utf-8", "backslashreplace")
+
+
+# -- the members of an object as texts: some can be changed, and all else stays to the letter -----------------------
+
+
+class _Member(NamedTuple):
+    key: str
+    start: int  # where the key begins
+    value: int  # where the value begins
+    stop: int  # behind the value
+
+
+def _members(record: str) -> Iterator[_Member]:
+    """Where the keys and values of a well-formed object stand."""
+    decode = json.JSONDecoder().raw_decode
+    position = record.index("{") + 1
+    while True:
+        start = _skip(record, position, ", \t\r\n")
+        if record[start] == "}":
+            return
+        key, position = decode(record, start)
+        value = _skip(record, position, ": \t\r\n")
+        _, position = decode(record, value)
+        yield _Member(key, start, value, position)
+
+
+def _skip(text: str, position: int, skipped: str) -> int:
+    while text[position] in skipped:
+        position += 1
+    return position
+
+
+def value_texts(record: str) -> dict[str, str]:
+    """The text of each value by its key; the last one of a key that comes twice."""
+    return {member.key: record[member.value : member.stop] for member in _members(record)}
+
+
+def without_members(record: str, keys: Collection[str]) -> str:
+    """The record without some keys."""
+    found = list(_members(record))
+    opening = record[: found[0].start] if found else record
+    text, end = "", 0
+    for member in found:
+        if member.key not in keys:
+            # With what stood before it: a comma, and whatever spaces there were.
+            text += (record[end : member.start] if text else opening) + record[member.start : member.stop]
+        end = member.stop
+    return (text or opening) + record[end:]
+
+
+def with_values(record: str, changes: Mapping[str, str]) -> str:
+    """The record with other values, given as JSON; keys that it lacks come behind the others."""
+    text, end = "", 0
+    missing = dict(changes)
+    for member in _members(record):
+        if member.key in changes:
+            text += record[end : member.value] + changes[member.key]
+            end = member.stop
+            missing.pop(member.key, None)
+    return with_members(text + record[end:], missing)
+
+
+def with_members(record: str, added: Mapping[str, str]) -> str:
+    """The record with more keys behind the others; their values are given as JSON."""
+    more = ", ".join([f"{dump(key)}: {value}" for key, value in added.items()])
+    return _with_text(record, more) if more else record
+
+
+def _with_text(record: str, more: str) -> str:
+    head = record[: record.rindex("}")].rstrip()
+    return f"{head}{'' if head.endswith('{') else ', '}{more}}}"
+
+
+# -- from a line to an example --------------------------------------------------------------------------------------
+
+
+def parse(line: Line, path: str, fields: Fields, *, require_source: bool = True) -> Example:
+    """One line as an Example, or an InputError that names what is wrong with it."""
+    name = display_name(path)
+    text = decoded(line.content, name, line.number)
+    record = json_of(text, name, line.number)
+    try:
+        return _example(record, text, line.number, fields, require_source)
+    except InputError as error:
+        error.file, error.line = name, line.number
+        raise
+
+
+def _example(record: Any, text: str, number: int, fields: Fields, require_source: bool) -> Example:
+    check_object(record)
+    if fields.references not in record:
+        raise missing(fields.references, "--references-field", record)
+    if require_source and fields.source not in record:
+        raise missing(fields.source, "--source-field", record)
+    references = record[fields.references]
+    if not isinstance(references, list):
+        raise InputError(f'"{fields.references}" is {_kind(references)}', "give a list of strings")
+    if not references:
+        raise InputError(f'"{fields.references}" is empty', "give at least one")
+    id, source = id_of(record, number, fields), record.get(fields.source)
+    gold = tuple([_reference(item, n) for n, item in enumerate(references, 1)])
+    pseudo = _pseudo_references(record.get(PSEUDO_REFERENCES))
+    if "\\u" in text:  # only an escape can be half a surrogate pair
+        check_characters(id, f'"{fields.id}"')
+        for n, reference in enumerate(gold, 1):
+            check_characters(reference.text, f"reference {n}")
+        for n, one in enumerate(pseudo, 1):
+            check_characters(one.text, f"the text of pseudo-reference {n}")
+    return Example(
+        id=id,
+        source=source,
+        references=gold,
+        pseudo_references=pseudo,
+        lattice=_lattice(record.get(LATTICE), len(gold)),
+        record=text,
+        line=number,
+        as_read=(id, source, gold),
+    )
+
+
+def check_object(record: Any, cure: str = ONE_OBJECT, what: str = "the line") -> None:
+    if not isinstance(record, dict):
+        raise InputError(f"{what} holds {_kind(record)}, not an object", cure)
+
+
+def missing(key: str, option: str, record: Mapping[str, Any]) -> InputError:
+    keys = ", ".join(f'"{key}"' for key in list(record)[:8]) or "none"
+    return InputError(f'"{key}" is missing', f"add it, or name another key with {option} (the keys here: {keys})")
+
+
+def id_of(record: Mapping[str, Any], number: int, fields: Fields) -> str:
+    """The id of a record; its number stands in for one that is missing."""
+    value = record.get(fields.id)
+    if value is None:
+        return str(number)
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        kind = f"the number {value}" if isinstance(value, float) else _kind(value)
+        raise InputError(f'"{fields.id}" is {kind}', "give a string or a whole number, or leave it out")
+    return str(value)
+
+
+def check_characters(text: str, what: str) -> None:
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        raise InputError(f"{what} holds half a surrogate pair", "repair the \\u escapes") from None
+
+
+def _reference(item: Any, position: int) -> Reference:
+    weight = 1.0
+    if isinstance(item, dict):
+        if "text" not in item:
+            raise InputError(f'reference {position} has no "text"', 'write {"text": "...", "weight": 2.0}')
+        if "weight" in item:
+            what, cure = f"the weight of reference {position}", "give a number above 0"
+            weight = _number(item["weight"], what, cure)
+            if not 0 < weight < math.inf:
+                raise InputError(f"{what} is {weight}", cure)
+        item = item["text"]
+    return Reference(_text(item, f"reference {position}", "give a string"), weight)
+
+
+def _text(item: Any, what: str, cure: str) -> str:
+    if not isinstance(item, str):
+        raise InputError(f"{what} is {_kind(item)}", cure)
+    if not item or item.isspace():
+        raise InputError(f"{what} is blank", "give a text, or take it out")
+    return item
+
+
+def _number(value: Any, what: str, cure: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise InputError(f"{what} is {_kind(value)}", cure)
+    try:
+        return float(value)
+    except OverflowError:  # a whole number of more than 308 digits
+        return math.inf if value > 0 else -math.inf
+
+
+def _pseudo_references(value: Any) -> tuple[PseudoReference, ...]:
+    if value is None:
+        return ()
+    cure = 'give a list of {"text": "...", "bleu": 97.1}, or take the key out'
+    if not isinstance(value, list):
+        raise InputError(f'"{PSEUDO_REFERENCES}" is {_kind(value)}', cure)
+    return tuple([_pseudo_reference(item, f"pseudo-reference {n}", cure) for n, item in enumerate(value, 1)])
+
+
+def _pseudo_reference(item: Any, name: str, cure: str) -> PseudoReference:
+    if not isinstance(item, dict):
+        raise InputError(f"{name} is {_kind(item)}", cure)
+    bleu = _number(item.get("bleu"), f'the "bleu" of {name}', cure)
+    if not 0 <= bleu <= 100:
+        raise InputError(f'the "bleu" of {name} is not between 0 and 100', cure)
+    text = _text(item.get("text"), f"the text of {name}", cure)
+    fluency = item.get("fluency")
+    if fluency is not None:
+        what, cure = f'the "fluency" of {name}', "give a finite number that is at most 0, or take the key out"
+        fluency = _number(fluency, what, cure)
+        if not -math.inf < fluency <= 0:
+            raise InputError(f"{what} is {fluency}", cure)
+    return PseudoReference(text, bleu, item.get("repeat") is True, fluency)
+
+
+def _lattice(value: Any, references: int) -> LatticeSummary | None:
+    if value is None:
+        return None
+    cure = "take the key out, or write it with polyref expand"
+    if not isinstance(value, dict):
+        raise InputError(f'"{LATTICE}" is {_kind(value)}', cure)
+    sentences, penalty, exact = value.get("sentences"), value.get("penalty"), value.get("exact")
+    if not isinstance(sentences, str) or not _WHOLE_NUMBER.fullmatch(sentences):
+        raise InputError(f'"sentences" of "{LATTICE}" is not a whole number in a string', cure)
+    if isinstance(penalty, bool) or not isinstance(penalty, int | float | None):
+        raise InputError(f'"penalty" of "{LATTICE}" is {_kind(penalty)}', cure)
+    if not isinstance(exact, bool):
+        raise InputError(f'"exact" of "{LATTICE}" is {_kind(exact)}', cure)
+    return LatticeSummary(int(Decimal(sentences)), penalty, exact, _kept(value.get(KEPT), references))
+
+
+def _kept(value: Any, references: int) -> KeptLattice | None:
+    """The lattice itself. Whether it fits the references' words is seen when it is built again."""
+    if value is None:
+        return None
+    what = f'"{KEPT}" of "{LATTICE}"'
+    cure = "take the key out, or write it with polyref expand --keep-lattice"
+    if not isinstance(value, dict):
+        raise InputError(f"{what} is {_kind(value)}", cure)
+    states, tokenizer, fold_case = value.get("states"), value.get("tokenizer"), value.get("fold_case")
+    if not isinstance(states, list):
+        raise InputError(f'"states" in {what} is {_kind(states)}', cure)
+    if len(states) != references:
+        raise InputError(f'"states" in {what} is for {len(states)} references, and there are {references}', cure)
+    for position, of_one in enumerate(states, 1):
+        if not isinstance(of_one, list) or not of_one or not all(map(_is_state, of_one)):
+            raise InputError(f"{what} has no states for reference {position}: a list of whole numbers above 0", cure)
+    if not isinstance(tokenizer, str) or tokenizer not in get_args(Tokenizer):
+        raise InputError(f'"tokenizer" in {what} is none of {", ".join(get_args(Tokenizer))}', cure)
+    if not isinstance(fold_case, bool):
+        raise InputError(f'"fold_case" in {what} is {_kind(fold_case)}', cure)
+    return KeptLattice(tuple(map(tuple, states)), tokenizer, fold_case)
+
+
+def _is_state(value: Any) -> bool:
+    return type(value) is int and 0 < value <= _MOST_STATES
+
+
+def _kind(value: Any) -> str:
+    if value is None:
+        return "null"
+    names = {bool: "true or false", str: "a string", int: "a number", float: "a number", list: "a list"}
+    return names.get(type(value), "an object")
+
+
+# -- from an example to a line --------------------------------------------------------------------------------------
+
+
+def render(example: Example, fields: Fields | None = None) -> str:
+    """An example as one line of JSON, without the line's end.
+
+    What it was read from is kept to the letter, and the result is added behind it. Where the id, the source or the
+    references have been replaced since, the new ones stand in the place of the old.
+    """
+    fields = fields or Fields()
+    found: dict[str, Any] = {}
+    if example.lattice is not None or example.pseudo_references:
+        found[PSEUDO_REFERENCES] = [_pseudo_json(pseudo) for pseudo in example.pseudo_references]
+    if example.lattice is not None:
+        found[LATTICE] = _lattice_json(example.lattice)
+    kept = _kept_json(example)
+    if example.record is None or not _is_object(example):
+        references = [_reference_json(reference) for reference in example.references]
+        record = {fields.id: example.id, fields.source: example.source, fields.references: references}
+        return _dump_with(kept, {**record, **found})
+    read = _without_result(example.record)
+    if changes := _changes(example, fields):
+        read = with_values(read, changes)
+    return _with_text(read, _dump_with(kept, found)[1:-1]) if found else read
+
+
+def _dump_with(kept: str, record: dict[str, Any]) -> str:
+    """A record as JSON. Its last member is the summary of its lattice, if the lattice was kept: that goes into it."""
+    text = dump(record)
+    return f'{text[:-2]}, "{KEPT}": {kept}}}}}' if kept else text
+
+
+def _without_result(record: str) -> str:
+    """The record's text without the keys that `render` adds; to the letter, if it has none of them."""
+    if f'"{PSEUDO_REFERENCES}"' not in record and f'"{LATTICE}"' not in record and "\\u" not in record:
+        return record
+    return without_members(record, (PSEUDO_REFERENCES, LATTICE))
+
+
+def _is_object(example: Example) -> bool:
+    """Whether the record of an example that a program has put together is one to be kept."""
+    if example.as_read is not None:
+        return True
+    try:
+        return isinstance(json.loads(example.record or ""), dict)
+    except ValueError:
+        return False
+
+
+def _changes(example: Example, fields: Fields) -> dict[str, str]:
+    """The keys whose values are no longer those of the record, with their new values as JSON."""
+    was = _read_again(example, fields) if example.as_read is None else example.as_read
+    id, source, references = was if was is not None else (None, None, None)
+    changes = {}
+    if example.id != id:
+        changes[fields.id] = dump(example.id)
+    if was is None or (example.source is not source and dump(example.source) != dump(source)):
+        changes[fields.source] = dump(example.source)
+    if example.references != references:
+        changes[fields.references] = dump(_references_json(example, fields, keep_old=was is not None))
+    return changes
+
+
+def _read_again(example: Example, fields: Fields) -> tuple[str, Any, tuple[Reference, ...]] | None:
+    """What the record of an example says that a program has put together; None if it is no example at all."""
+    assert example.record is not None
+    line = Line(example.line or 1, example.record.encode("utf-8", "surrogatepass"), 0)
+    try:
+        return parse(line, "", fields, require_source=False).as_read
+    except InputError:
+        return None
+
+
+def _references_json(example: Example, fields: Fields, *, keep_old: bool) -> list[Any]:
+    """The references; one that the record has too keeps whatever else the record says about it."""
+    old: dict[tuple[str, float], list[Any]] = {}
+    if keep_old and example.record is not None:
+        for item in json.loads(example.record)[fields.references]:
+            if isinstance(item, dict):
+                old.setdefault((item["text"], item.get("weight", 1.0)), []).append(item)
+    found = []
+    for reference in example.references:
+        same = old.get((reference.text, reference.weight))
+        found.append(same.pop(0) if same else _reference_json(reference))
+    return found
+
+
+def _reference_json(reference: Reference) -> Any:
+    return reference.text if reference.weight == 1.0 else {"text": reference.text, "weight": reference.weight}
+
+
+def _pseudo_json(pseudo: PseudoReference) -> dict[str, Any]:
+    # Two decimals: what a person reads, and the same bytes on every machine's exp and log.
+    written: dict[str, Any] = {"text": pseudo.text, "bleu": round(pseudo.bleu, 2)}
+    if pseudo.fluency is not None:
+        written["fluency"] = round(pseudo.fluency, 4) + 0.0  # the sum is 0.0 where rounding gives -0.0
+    if pseudo.repeat:
+        written["repeat"] = True
+    return written
+
+
+def _lattice_json(lattice: LatticeSummary) -> dict[str, Any]:
+    return {
+        "sentences": decimal_text(lattice.sentences),
+        "log10_sentences": lattice.log10_sentences,
+        "penalty": lattice.penalty,
+        "exact": lattice.exact,
+    }
+
+
+def _kept_json(example: Example) -> str:
+    """The lattice itself as JSON, without spaces; empty where there is none to write."""
+    kept = None if example.lattice is None else example.lattice.kept
+    # A program may have given the example other references since: what was kept is not their lattice.
+    if kept is None or len(kept.states) != len(example.references):
+        return ""
+    return _dump_closely({"states": kept.states, "tokenizer": kept.tokenizer, "fold_case": kept.fold_case})
+
+
+def decimal_text(number: int) -> str:
+    """A whole number in digits; `str` refuses those of more than 4,300, and real lattices may get there."""
+    return str(Decimal(number))

@@ -1,0 +1,184 @@
+"""Parallel text, read and written: a file of sources and K files of references; lines with one number belong together.
+
+In:   `data.src`, which brings `data.ref0 data.ref1 ...` (or `data.ref`) with it; or the files one by one. To write:
+      records.
+Out:  one record per line. A blank line among the references is a reference that an example does not have. Written:
+      `out.src`, and as many files `out.ref0 out.ref1 ...` as any example has references.
+Not:  what a record means (jsonl.py).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from itertools import pairwise, zip_longest
+from pathlib import Path
+
+from polyref.data.formats.format import FileFormat, Reading, Spool
+from polyref.data.formats.jsonl import record_line
+from polyref.data.opening import Line, Opened, open_input, text_lines, without_compression
+from polyref.data.output import open_outputs
+from polyref.errors import InputError, OutputError
+
+SOURCE = ".src"
+_REFERENCES = re.compile(r"\.ref([0-9]*)(?:\.gz|\.zst)?")
+_BREAKS = re.compile(rb"[\r\n]+")
+
+
+# -- names ----------------------------------------------------------------------------------------------------------
+
+
+def parallel_paths(path: str) -> list[str] | None:
+    """The files that belong to `data.src`, or to `data` if that is no file itself; None if this is something else."""
+    candidates = [path] if without_compression(path).endswith(SOURCE) else []
+    if not candidates and path != "-" and not _exists(path):
+        candidates = [path + SOURCE, f"{path}{SOURCE}.gz", f"{path}{SOURCE}.zst"]
+    source = next(filter(_exists, candidates), None)
+    references = [] if source is None else _reference_files(_prefix_of(source)[0])
+    return [source, *references] if source is not None and references else None
+
+
+def _reference_files(prefix: str) -> list[str]:
+    """`prefix.ref0`, `prefix.ref1` and so on, in order; a gap in the numbers is an error."""
+    found: dict[int, str] = {}
+    for number, path in _files_beside(prefix):
+        if number in found:
+            problem = f"{found[number]} is there too, with the same number"
+            raise InputError(problem, "remove one of the two", file=path)
+        found[number] = path
+    numbers = sorted(found)
+    for before, after in pairwise(numbers):
+        if after != before + 1:
+            problem = f"{prefix}.ref{before + 1} is missing, but {found[after]} is there"
+            raise InputError(problem, "number the files without gaps", file=prefix + SOURCE)
+    return [found[number] for number in numbers]
+
+
+def _files_beside(prefix: str) -> list[tuple[int, str]]:
+    """Every file of references with this prefix, and its number; -1 where it has none."""
+    folder, name = Path(prefix).parent, Path(prefix).name
+    try:
+        there = sorted(path.name for path in folder.iterdir() if path.name.startswith(name))
+    except (OSError, ValueError):
+        return []
+    matches = [(file, _REFERENCES.fullmatch(file.removeprefix(name))) for file in there]
+    before = prefix.removesuffix(name)  # as it was typed: no "./" more or less
+    return [(int(match[1] or -1), before + file) for file, match in matches if match is not None]
+
+
+def _exists(path: str) -> bool:
+    try:
+        return Path(path).exists()
+    except (OSError, ValueError):
+        return False
+
+
+def _prefix_of(path: str) -> tuple[str, str]:
+    """What the files' names begin with, and what they end in for the sake of compression."""
+    bare = without_compression(path)
+    return bare.removesuffix(SOURCE), path[len(bare) :]
+
+
+def belongs_to(path: str, output: str) -> bool:
+    """Whether a file, by its real path, may be one of those that parallel text of this name is written to."""
+    rest = path.removeprefix(os.path.realpath(_prefix_of(output)[0]))
+    return without_compression(rest) == SOURCE or _REFERENCES.fullmatch(rest) is not None
+
+
+# -- reading --------------------------------------------------------------------------------------------------------
+
+
+def read_parallel(reading: Reading) -> Iterator[Line]:
+    """The records of parallel text; the first file is that of the sources."""
+    if not reading.others:
+        cure = f"name them behind it, or call them .ref0, .ref1 and so on beside the {SOURCE}"
+        raise reading.wrong("there are no files of references", cure)
+    with ExitStack() as stack:
+        files = [reading.file, *[stack.enter_context(open_input(path)) for path in reading.others]]
+        number = 0
+        for number, (source, *references) in enumerate(side_by_side(files, reading.max_line_bytes), 1):
+            given = [text for text in references if text and not text.isspace()]
+            if not given:
+                problem = f"line {number} is blank in every file of references"
+                raise reading.wrong(problem, "give at least one reference", number)
+            record = record_line({reading.fields.source: source, reading.fields.references: given})
+            yield Line(number, record, reading.file.position())
+        if not number:
+            raise reading.wrong("the file is empty", "give one source per line")
+
+
+def side_by_side(files: Sequence[Opened], max_line_bytes: int) -> Iterator[tuple[str, ...]]:
+    """The lines of several files that have one number; an InputError where one file has fewer lines than another."""
+    texts = [text_lines(file, max_line_bytes=max_line_bytes) for file in files]
+    for number, lines in enumerate(zip_longest(*texts), 1):
+        if None in lines:
+            counts = [
+                number - 1 if line is None else number + sum(1 for _ in rest)
+                for line, rest in zip(lines, texts, strict=True)
+            ]
+            counted = list(zip([file.name for file in files], counts, strict=True))
+            others = [f"{name} has {count:,}" for name, count in counted if count != counts[0]]
+            problem = f"{counts[0]:,} {'line' if counts[0] == 1 else 'lines'}, but {', '.join(others)}"
+            raise InputError(problem, "give every file as many", file=files[0].name)
+        yield lines
+
+
+# -- writing --------------------------------------------------------------------------------------------------------
+
+
+def write_parallel(spool: Spool) -> None:
+    """Write all files; where an example has fewer references than others, its lines in the last files are blank."""
+    prefix, packing = _prefix_of(spool.path)
+    paths = [prefix + SOURCE + packing, *[f"{prefix}.ref{n}{packing}" for n in range(spool.shape.most_references)]]
+    for _, older in _files_beside(prefix):
+        if older not in paths:
+            raise OutputError(
+                f"{older}: this would be taken for a file of the new ones; remove it, or choose another name"
+            )
+    with open_outputs(paths) as streams:
+        for number, parts in enumerate(spool.parts(), 1):
+            id = number if parts.id is None else parts.id
+            source = parts.source if isinstance(parts.source, str) else parts.source_json or ""
+            texts = [source, *[reference.text for reference in parts.references]]
+            for stream, text in zip(streams, texts + [""] * (len(streams) - len(texts)), strict=True):
+                if number == 1 and text.startswith("\ufeff"):
+                    text = "\ufeff" + text  # the first one of a file is taken for a byte-order mark
+                stream.write(_one_line(text, f'{spool.path}: a text of example "{id}"', spool) + b"\n")
+    spool.files = paths
+    _count_losses(spool)
+
+
+def _one_line(text: str, what: str, spool: Spool) -> bytes:
+    try:
+        line = text.encode("utf-8")
+    except UnicodeEncodeError:
+        raise OutputError(f"{what} holds half a surrogate pair; repair it") from None
+    if b"\n" not in line and b"\r" not in line:
+        return line
+    if spool.line_breaks == "refuse":
+        problem = f"{what} has a line break, which parallel text cannot hold"
+        raise OutputError(f"{problem}; choose another format, or --line-breaks space")
+    spool.losses.add("texts with line breaks (written as spaces)")
+    return _BREAKS.sub(b" ", line)
+
+
+def _count_losses(spool: Spool) -> None:
+    shape, losses = spool.shape, spool.losses
+    losses.add("ids", shape.ids)
+    losses.add("sources that are not strings (written as JSON)", shape.other_sources)
+    losses.add("weights of references", shape.weights)
+    losses.add("pseudo-references", shape.pseudo)
+    losses.add("lattice summaries", shape.lattices)
+    losses.add("kept lattices", shape.kept)
+    for key, count in {**shape.more, **shape.of_reference}.items():
+        losses.add(f'values of the key "{key}"', count)
+
+
+def _check(path: str) -> None:
+    if path == "-":
+        raise OutputError("parallel text is several files; name one that ends in .src")
+
+
+PARALLEL = FileFormat((SOURCE,), read_parallel, write_parallel, check=_check)

@@ -1,0 +1,343 @@
+"""Parquet, read and written: a column of texts for the source, and a list column for the references.
+
+In:   a Parquet file. The references are lists of strings, or of structs with "text" (and "weight"); "a.b" names the
+      field b of the struct, or of the list of structs, in the column a. To write: records.
+Out:  one record per row, numbered by rows; other columns pass through where JSON can hold them. Written: one row per
+      example; a key whose values have no type of their own is kept as JSON, in a column with ":json" behind its name.
+Not:  what a record means (jsonl.py).
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from polyref.data.formats.format import JSON, FileFormat, Losses, Parts, Reading, Shape, Spool, is_whole
+from polyref.data.formats.jsonl import KEPT, LATTICE, PSEUDO_REFERENCES, record_line
+from polyref.data.opening import Line
+from polyref.data.output import open_output
+from polyref.errors import InputError, SettingsError, load_extra
+
+MAGIC = b"PAR1"
+BATCH_ROWS = 1024
+GROUP_ROWS = 5000  # a row group is what a reader may have to hold at once
+_BUFFER_BYTES = 1 << 20
+_TEXTS = {"text", "broken text", "empty"}
+
+
+def pyarrow(module: str = "pyarrow") -> Any:
+    return load_extra(module, purpose="Parquet", extra="parquet")
+
+
+# -- reading --------------------------------------------------------------------------------------------------------
+
+
+def read_parquet(reading: Reading) -> Iterator[Line]:
+    """The records of a Parquet file."""
+    opened = reading.file
+    if not opened.is_regular:
+        raise reading.wrong("Parquet cannot be read from a pipe", "give the name of a file")
+    if opened.is_packed:
+        raise reading.wrong("Parquet cannot be read from inside gzip or zstd", "decompress the file")
+    faults = (pyarrow().ArrowException, OSError)
+    try:
+        # Page by page: without these two, as much as a row group holds is read at once.
+        file = pyarrow("pyarrow.parquet").ParquetFile(opened.path, pre_buffer=False, buffer_size=_BUFFER_BYTES)
+    except faults as error:
+        raise _broken(error, reading) from None
+    with file:
+        _check_schema(file.schema_arrow, reading)
+        kept = [column.name for column in file.schema_arrow if _is_kept(column, reading.losses)]
+        rows = file.metadata.num_rows
+        if not rows:
+            raise reading.wrong("the file has no rows", "give at least one")
+        size = Path(opened.path).stat().st_size
+        number = 0
+        batches = file.iter_batches(BATCH_ROWS, columns=kept, use_threads=False)
+        while True:
+            try:
+                batch = next(batches, None)
+            except faults as error:
+                raise _broken(error, reading) from None
+            if batch is None:
+                return
+            for row in _rows(batch, reading, number):
+                number += 1
+                yield Line(number, _record(row, reading, number), size * number // rows)
+
+
+def _broken(error: Exception, reading: Reading) -> InputError:
+    reason = str(error).partition("\n")[0][:200].rstrip(" .")
+    return reading.wrong(f"cannot be read as Parquet ({reason})", "copy or make the file again")
+
+
+def _rows(batch: Any, reading: Reading, before: int) -> list[dict[str, Any]]:
+    try:
+        rows: list[dict[str, Any]] = batch.to_pylist()
+    except (UnicodeDecodeError, ValueError, OverflowError) as error:
+        problem = f"a value behind row {before:,} cannot be read ({error})"
+        raise reading.wrong(problem, "make the file again") from None
+    return rows
+
+
+def _check_schema(schema: Any, reading: Reading) -> None:
+    fields, types = reading.fields, pyarrow("pyarrow.types")
+    twice = next((column for column, count in Counter(schema.names).items() if count > 1), None)
+    if twice is not None:
+        raise reading.wrong(f'the column "{twice}" comes twice', "give each its own name")
+    there = ", ".join(f'"{column}"' for column in schema.names[:20])
+    for field, option, is_needed in (
+        (fields.references, "--references-field", reading.needs_references),
+        (fields.source, "--source-field", reading.needs_source),
+    ):
+        if is_needed and _type_of(schema, field) is None:
+            cure = f"name another with {option} (the columns here: {there})"
+            raise reading.wrong(f'there is no column "{field}"', cure)
+    kind = _type_of(schema, fields.references)
+    if kind is None or fields.references + JSON in schema.names:
+        return
+    texts = kind.value_type if _is_list(kind, types) else None
+    if texts is not None and types.is_struct(texts) and texts.get_field_index("text") >= 0:
+        texts = texts.field("text").type
+    if texts is None or not (_is_text(texts, types) or types.is_null(texts)):
+        cure = 'give a list of strings, or of structs with "text"'
+        raise reading.wrong(f'the column "{fields.references}" holds {kind}', cure)
+
+
+def _type_of(schema: Any, field: str) -> Any:
+    """The type of a column, or of what a dotted name reaches inside a column; None if there is no such thing."""
+    types = pyarrow("pyarrow.types")
+    for column in (field, field + JSON):
+        if column in schema.names:
+            return schema.field(column).type
+    outer, dot, inner = field.partition(".")
+    if not dot or outer not in schema.names:
+        return None
+    kind = schema.field(outer).type
+    is_list = _is_list(kind, types)
+    struct = kind.value_type if is_list else kind
+    if not types.is_struct(struct) or struct.get_field_index(inner) < 0:
+        return None
+    found = struct.field(inner).type
+    return pyarrow().list_(found) if is_list else found
+
+
+def _is_list(kind: Any, types: Any) -> bool:
+    return bool(types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind))
+
+
+def _is_text(kind: Any, types: Any) -> bool:
+    if types.is_dictionary(kind):
+        kind = kind.value_type
+    return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))
+
+
+def _is_kept(column: Any, losses: Losses) -> bool:
+    """Whether JSON can hold a column; times and decimal numbers become texts, which is said too."""
+    fate = _fate(column.type)
+    if fate == "dropped":
+        losses.add(f'columns that JSON cannot hold ("{column.name}": {column.type})')
+    elif fate == "text":
+        losses.add(f'types of columns that are read as texts ("{column.name}": {column.type})')
+    return fate != "dropped"
+
+
+def _fate(kind: Any) -> str:
+    types = pyarrow("pyarrow.types")
+    if types.is_struct(kind):
+        inside = [_fate(kind.field(number).type) for number in range(kind.num_fields)]
+        return next((fate for fate in ("dropped", "text") if fate in inside), "kept")
+    if _is_list(kind, types) or types.is_dictionary(kind):
+        return _fate(kind.value_type)
+    plain = (types.is_boolean, types.is_integer, types.is_floating, types.is_null)
+    if _is_text(kind, types) or any(is_plain(kind) for is_plain in plain):
+        return "kept"
+    as_text = (types.is_date, types.is_time, types.is_timestamp, types.is_decimal)
+    return "text" if any(is_so(kind) for is_so in as_text) else "dropped"
+
+
+def _record(row: dict[str, Any], reading: Reading, number: int) -> bytes:
+    fields, losses = reading.fields, reading.losses
+    values: dict[str, Any] = {}
+    pieces: dict[str, str] = {}
+    for key, value in row.items():
+        # A cell without a value is a key that the record does not have.
+        if value is None:
+            continue
+        if key.endswith(JSON) and isinstance(value, str):
+            pieces[key.removesuffix(JSON)] = reading.json_piece(value, f'"{key}"', number)
+        else:
+            values[key] = _cleaned(value, losses)
+    for field in (fields.source, fields.references):
+        if field not in values and field not in pieces:
+            found = _reached(row, field)
+            if found is not None:
+                values[field] = _cleaned(found, losses)
+    references = values.get(fields.references)
+    if isinstance(references, list):
+        values[fields.references] = [_reference(item, reading, number) for item in references]
+    return record_line(values, pieces)
+
+
+def _reached(row: dict[str, Any], field: str) -> Any:
+    """What a dotted name reaches: a field of a struct, or that field of each struct in a list."""
+    outer, _, inner = field.partition(".")
+    value = row.get(outer)
+    if isinstance(value, list):
+        return [item.get(inner) if isinstance(item, dict) else None for item in value]
+    return value.get(inner) if isinstance(value, dict) else None
+
+
+def _reference(item: Any, reading: Reading, number: int) -> Any:
+    if not isinstance(item, dict):
+        return item
+    found: dict[str, Any] = {}
+    for key, value in item.items():
+        if value is None:
+            continue
+        if key.endswith(JSON) and isinstance(value, str):
+            piece = reading.json_piece(value, f'"{key}" of a reference', number)
+            found[key.removesuffix(JSON)] = json.loads(piece)
+        else:
+            found[key] = value
+    return found["text"] if found.keys() == {"text"} else found
+
+
+def _cleaned(value: Any, losses: Losses) -> Any:
+    """A value as JSON has it; fields of structs without a value go, as keys do."""
+    if value is None or isinstance(value, str | bool | int):
+        return value
+    if isinstance(value, float):
+        if math.isfinite(value):
+            return value
+        losses.add("numbers that are not finite (read as null)")
+        return None
+    if isinstance(value, list):
+        return [_cleaned(item, losses) for item in value]
+    if isinstance(value, dict):
+        return {key: _cleaned(item, losses) for key, item in value.items()}
+    return value.isoformat() if isinstance(value, datetime.date | datetime.time) else str(value)
+
+
+# -- writing --------------------------------------------------------------------------------------------------------
+
+
+class _Column(NamedTuple):
+    name: str
+    type: Any
+    value: Callable[[Parts], Any]
+
+
+def write_parquet(spool: Spool) -> None:
+    arrow, parquet = pyarrow(), pyarrow("pyarrow.parquet")
+    columns = _columns(spool, spool.shape)
+    schema = arrow.schema([(column.name, column.type) for column in columns])
+    with open_output(spool.path) as stream, parquet.ParquetWriter(stream, schema) as writer:
+        rows = spool.parts()
+        while group := list(islice(rows, GROUP_ROWS)):
+            arrays = [arrow.array([column.value(parts) for parts in group], column.type) for column in columns]
+            writer.write_table(arrow.Table.from_arrays(arrays, schema=schema), row_group_size=GROUP_ROWS)
+
+
+def _columns(spool: Spool, shape: Shape) -> list[_Column]:
+    arrow, fields = pyarrow(), spool.fields
+    text, number, flag = arrow.string(), arrow.float64(), arrow.bool_()
+    columns = []
+    if shape.ids:
+        columns.append(_id_column(fields.id, shape))
+    if shape.sources:
+        is_plain = shape.source_kinds <= _TEXTS
+        columns.append(
+            _Column(fields.source, text, lambda parts: parts.source)
+            if is_plain
+            else _Column(fields.source + JSON, text, lambda parts: parts.source_json)
+        )
+    columns.append(_references_column(fields.references, shape))
+    for key in shape.more:
+        if is_whole(key):
+            columns.append(_other_column(key, shape.more_kinds[key]))
+        else:
+            spool.losses.add(f"values of a key that holds half a surrogate pair ({json.dumps(key)})", shape.more[key])
+    if shape.pseudo:
+        fluency = [("fluency", number)] if shape.fluencies else []
+        repeat = [("repeat", flag)] if shape.repeats else []
+        struct = arrow.struct([("text", text), ("bleu", number), *fluency, *repeat])
+        columns.append(_Column(PSEUDO_REFERENCES, arrow.list_(struct), _pseudo))
+    if shape.lattices:
+        states = arrow.list_(arrow.list_(arrow.int32()))
+        kept_struct = arrow.struct([("states", states), ("tokenizer", text), ("fold_case", flag)])
+        kept = [(KEPT, kept_struct)] if shape.kept else []
+        summary = [("sentences", text), ("log10_sentences", number), ("penalty", number), ("exact", flag)]
+        columns.append(_Column(LATTICE, arrow.struct([*summary, *kept]), lambda parts: parts.lattice))
+    return columns
+
+
+def _id_column(name: str, shape: Shape) -> _Column:
+    arrow = pyarrow()
+    if shape.id_kinds == {"int"}:
+        return _Column(name, arrow.int64(), lambda parts: parts.id)
+    if shape.id_kinds <= _TEXTS:
+        return _Column(name, arrow.string(), lambda parts: parts.id)
+    return _Column(name + JSON, arrow.string(), lambda parts: None if parts.id is None else json.dumps(parts.id))
+
+
+def _references_column(name: str, shape: Shape) -> _Column:
+    arrow = pyarrow()
+    if not shape.weights and not shape.of_reference:
+        return _Column(
+            name, arrow.list_(arrow.string()), lambda parts: [reference.text for reference in parts.references]
+        )
+    weight = [("weight", arrow.float64())] if shape.weights else []
+    more = [(key + JSON, arrow.string()) for key in shape.of_reference]
+    struct = arrow.struct([("text", arrow.string()), *weight, *more])
+
+    def values(parts: Parts) -> list[dict[str, Any]]:
+        return [
+            {
+                "text": reference.text,
+                "weight": None if reference.weight == 1.0 else reference.weight,
+                **{key + JSON: value for key, value in reference.more.items()},
+            }
+            for reference in parts.references
+        ]
+
+    return _Column(name, arrow.list_(struct), values)
+
+
+def _pseudo(parts: Parts) -> list[dict[str, Any]] | None:
+    if not parts.pseudo and parts.lattice is None:
+        return None
+    return [{**pseudo, "repeat": pseudo.get("repeat", False)} for pseudo in parts.pseudo]
+
+
+def _other_column(key: str, kinds: set[str]) -> _Column:
+    """A column of its own type where all values have one; else JSON."""
+    arrow = pyarrow()
+    plain = {"bool": arrow.bool_(), "int": arrow.int64(), "float": arrow.float64()}
+    plain["texts"] = arrow.list_(arrow.string())
+    kind = None
+    if key and not key.endswith(JSON):
+        if kinds <= _TEXTS:
+            kind = arrow.string()
+        elif len(kinds) == 1:
+            kind = plain.get(next(iter(kinds)))
+    if kind is None:
+        return _Column(key + JSON, arrow.string(), lambda parts: parts.more.get(key))
+    return _Column(key, kind, lambda parts: json.loads(parts.more[key]) if key in parts.more else None)
+
+
+def _check(path: str) -> None:
+    if path.endswith((".gz", ".zst")):
+        raise SettingsError("Parquet is compressed already; leave the last suffix out of the name")
+    pyarrow()
+
+
+PARQUET = FileFormat(
+    (".parquet",), read_parquet, write_parquet, lambda reading: reading.file.head.startswith(MAGIC), _check
+)
