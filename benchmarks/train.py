@@ -85,10 +85,9 @@ def _batches(count: int) -> list[tuple[list[list[int]], list[list[int]]]]:
 def _polyref(batches: list[tuple[list[list[int]], list[list[int]]]]) -> Callable[[str], float]:
     import torch
 
-    from polyref.model import BeamSettings, TranslatorSettings
-    from polyref.model.batch import TranslationBatch
     from polyref.model.beam import search
-    from polyref.model.translator import Translator
+    from polyref.model.settings import BeamSettings, TranslatorSettings
+    from polyref.model.translator import TranslationBatch, Translator
 
     torch.set_num_threads(SIZES["threads"])
     settings = TranslatorSettings(SIZES["embedding"], SIZES["states"], SIZES["layers"], SIZES["dropout"])

@@ -7,8 +7,8 @@ from typing import Any
 
 import torch
 
-from polyref.model import BeamSettings
 from polyref.model.folder import TrainedModel, new_model, save_model
+from polyref.model.settings import KINDS, BeamSettings
 from polyref.text.subwords import Subwords
 
 SOURCES = ["two dogs run", "A cat sleeps on the mat", "", "the mat", "Kühe auf der Wiese, und noch mehr Wiesen", "x"]
@@ -24,7 +24,7 @@ def small_model(kind: Any = "translator", *, fold_case: bool = False, seed: int 
         settings["feature_size"] = FEATURE_SIZE
     with torch.random.fork_rng(devices=[]), torch.no_grad():
         torch.manual_seed(seed)
-        model = new_model(kind, settings, source, target)
+        model = new_model(KINDS[kind].settings(**settings), source, target)
         for weight in model.parameters():
             if weight.requires_grad:
                 weight.uniform_(-1.5, 1.5)

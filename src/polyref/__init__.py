@@ -13,7 +13,7 @@ from polyref.experiment import train
 from polyref.feed import Pair, Stream, stream
 from polyref.feed.huggingface import expander
 from polyref.lattice import Lattice, SearchSettings, Sentence
-from polyref.model.loading import load_model
+from polyref.model import load_model
 from polyref.schedule.batches import BatchSettings
 from polyref.score import evaluate, sentence_bleu
 from polyref.stats import statistics

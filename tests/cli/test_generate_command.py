@@ -172,15 +172,21 @@ def test_a_captioner_reads_features_of_the_images_that_sources_name(run, caption
     ("options", "says"),
     [
         (["--batch", "0"], "batch is 0; give a whole number from 1 to 100,000"),
-        (["--batch", "99999999999999999999"], "batch is 99999999999999999999; give a whole number"),
-        (["--beam", "99999999999999999999"], "beam is 99999999999999999999; give a whole number"),
-        (["--scoring", "normalised", "--power", "1000"], "the power is 1000.0; give a number above 0, up to 10"),
-        (["--scoring", "normalised", "--power", "nan"], "the power is nan"),
-        (["--reward", "1e308"], "the reward is 1e+308; give a number above 0, up to 100,000"),
-        (["--bound", "inf"], "the bound is inf"),
-        (["--power", "0.7"], "--power belongs to normalised scores, and these are rewarded; add --scoring normalised"),
-        (["--scoring", "plain", "--reward", "5"], "--reward belongs to rewarded scores, and these are plain"),
-        (["--scoring", "normalised", "--bound", "5"], "--bound belongs to rewarded scores, and these are normalised"),
+        (["--batch", "99999999999999999999"], "batch is a number with too many digits; give a whole number"),
+        (["--beam", "99999999999999999999"], "--beam is a number with too many digits; give a whole number"),
+        (["--scoring", "normalised", "--power", "1000"], "--power is 1000.0; give a number above 0 and at most 10"),
+        (["--scoring", "normalised", "--power", "nan"], "--power is nan"),
+        (["--reward", "1e308"], "--reward is 1e+308; give a number above 0 and at most 100,000"),
+        (["--bound", "inf"], "--bound is inf"),
+        (["--power", "0.7"], "--power has no effect on rewarded scores; set scoring to normalised, or leave it out"),
+        (
+            ["--scoring", "plain", "--reward", "5"],
+            "--reward has no effect without --scoring rewarded",
+        ),
+        (
+            ["--scoring", "normalised", "--bound", "5"],
+            "--bound has no effect without --scoring rewarded",
+        ),
         (["--best", "3", "--beam", "2"], "more than the beam of 2"),
         (["--best", "0"], "best is 0"),
         (["--best", "0", "-o", "out.txt"], "best is 0"),
@@ -205,7 +211,7 @@ def test_a_captioner_without_features_and_no_model_are_refused(run, captioner, r
     done = run("generate", tmp_path / "gone", records)
     assert done.code == 2
     assert "there is no such folder; give a folder that polyref train has made" in done.err
-    assert "this is a file; give the folder" in run("generate", records, records).err
+    assert "this is a file; give a folder" in run("generate", records, records).err
 
 
 @pytest.mark.parametrize(

@@ -138,4 +138,4 @@ def test_a_loss_that_is_no_number_is_exit_code_2(run, tmp_path: Path, monkeypatc
     monkeypatch.setattr(Translator, "loss", lambda model, batch: (loss(model, batch)[0] * float("nan"), 1))
     done = run("train", recipe_in(tmp_path), "--quiet")
     assert done.code == 2
-    assert "the loss is no number after 0 updates; lower the learning rate" in done.err
+    assert "the loss is not a number after 0 updates; lower the learning rate" in done.err

@@ -9,7 +9,7 @@ import made_up
 import pytest
 
 from polyref.experiment.reading import read_recipe
-from polyref.model import CaptionerSettings, TranslatorSettings
+from polyref.model.settings import CaptionerSettings, TranslatorSettings
 
 PAPER = Path(__file__).parents[2] / "recipes" / "paper"
 

@@ -17,7 +17,6 @@ from small_runs import BATCHES, SETTINGS, Line, checkpoint_in, content_of, stopp
 
 from polyref.errors import SettingsError  # noqa: E402
 from polyref.fit import Decay  # noqa: E402
-from polyref.fit.averaging import Average  # noqa: E402
 from polyref.fit.checkpoint import (  # noqa: E402
     Counters,
     State,
@@ -31,9 +30,9 @@ from polyref.fit.loop import Step, check_run, is_finished  # noqa: E402
 from polyref.fit.processes import Processes  # noqa: E402
 
 
-def new_state(average: float | None = None) -> State:
+def new_state() -> State:
     model = Line()
-    return State(model, torch.optim.AdamW(model.parameters()), Average(model, average))
+    return State(model, torch.optim.AdamW(model.parameters()), {})
 
 
 @pytest.fixture(scope="module")
@@ -74,6 +73,23 @@ def test_a_run_that_is_through_can_be_made_longer(tmp_path: Path):
     train(tmp_path / "first", epochs=2)
     longer, _ = train(tmp_path / "first", epochs=4)
     whole, _ = train(tmp_path / "whole", epochs=4)
+    assert weights_of(longer) == weights_of(whole)
+
+
+@pytest.mark.parametrize("validate_every", [None, 5])
+@pytest.mark.parametrize("updates", [3, 10, BATCHES, 2 * BATCHES + 1, 100])
+def test_a_run_ends_after_its_updates_and_goes_on_where_it_ended_when_it_gets_more(
+    tmp_path: Path, updates, validate_every
+):
+    choices = {"validate_every": validate_every, "validations": [1 / n for n in range(1, 20)], "save_every": 1000}
+    told: list[Step] = []
+    _, counters = train(tmp_path / "first", updates=updates, on_step=told.append, **choices)
+    assert counters.updates == min(updates, 4 * BATCHES)
+    assert counters.best_updates == counters.updates  # what it ends with has been validated
+    assert is_finished(tmp_path / "first", replace(SETTINGS, updates=updates, validate_every=validate_every))
+    assert train(tmp_path / "first", updates=updates, **choices)[1] == counters
+    longer, _ = train(tmp_path / "first", updates=200, **choices | {"validations": [0.5 / n for n in range(20, 40)]})
+    whole, _ = train(tmp_path / "whole", **choices)
     assert weights_of(longer) == weights_of(whole)
 
 

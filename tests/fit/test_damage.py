@@ -286,7 +286,7 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path):
     stopped(tmp_path, 5)
     shutil.rmtree(tmp_path / "checkpoints")
     (tmp_path / "checkpoints").write_text("a file is in the way")
-    with pytest.raises(OutputError, match=r"checkpoints: cannot be written \(.+\); mend that and give the same"):
+    with pytest.raises(OutputError, match=r"checkpoints: cannot be written \(.+\); make room, or mend"):
         train(tmp_path)
 
 
@@ -309,7 +309,8 @@ def test_a_full_disk_leaves_the_checkpoint_before_and_no_half_of_the_new_one(
 
     monkeypatch.setattr(checkpoint, "save_file", full)
     said = refusal_of(lambda: train(tmp_path))
-    wanted = "cannot be written (No space left on device); free some space and give the same command again"
+    cure = "make room, or mend what else is wrong, and give the same command again"
+    wanted = f"cannot be written (No space left on device); {cure}"
     # Where there is no checkpoint, it starts over.
     goes_on = ": it goes on from the last checkpoint" if updates == 11 else ""
     assert said == f"{tmp_path / 'checkpoints'}: {wanted}{goes_on}"

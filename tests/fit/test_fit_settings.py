@@ -6,8 +6,7 @@ from dataclasses import replace
 import pytest
 
 from polyref.errors import SettingsError
-from polyref.fit import Decay, FitSettings
-from polyref.fit.settings import fingerprint, run_fingerprint
+from polyref.fit import Decay, FitSettings, fingerprint, run_fingerprint
 
 
 @pytest.mark.parametrize(

@@ -241,7 +241,7 @@ def test_weights_that_need_no_gradient_stay(tmp_path: Path):
 
 def test_a_loss_that_is_no_number_ends_the_run_with_a_cure(tmp_path: Path):
     model = Line()
-    with pytest.raises(PolyrefError, match="the loss is no number after 0 updates; lower the learning rate"):
+    with pytest.raises(PolyrefError, match="the loss is not a number after 0 updates; lower the learning rate"):
         fit(
             model,
             batches=batches,
@@ -254,7 +254,7 @@ def test_a_loss_that_is_no_number_ends_the_run_with_a_cure(tmp_path: Path):
 
 
 def test_a_validation_that_is_no_number_is_not_taken_for_the_best(tmp_path: Path):
-    with pytest.raises(PolyrefError, match=f"the validation is no number after {BATCHES} updates; lower the learning"):
+    with pytest.raises(PolyrefError, match=f"the validation is not a number after {BATCHES} updates; lower the"):
         train(tmp_path, validations=[math.nan, 1.0, 1.0, 1.0])
 
 
@@ -329,7 +329,7 @@ def test_a_gradient_that_is_no_number_never_reaches_the_weights(tmp_path: Path):
         loss, items = model.cost(batch)
         return loss + (model.layer.bias * 0).sqrt().sum(), items  # 0, with a gradient that is none
 
-    with pytest.raises(PolyrefError, match="the gradient is no number after 0 updates; lower the learning rate"):
+    with pytest.raises(PolyrefError, match="the gradient is not a number after 0 updates; lower the learning rate"):
         fit(
             model,
             batches=batches,

@@ -6,8 +6,8 @@ from typing import Any
 
 import torch
 
-from polyref.model import CaptionerSettings, TranslatorSettings
 from polyref.model.captioner import Captioner
+from polyref.model.settings import CaptionerSettings, TranslatorSettings
 from polyref.model.translator import Translator
 
 WORDS = 11
@@ -26,7 +26,7 @@ def small_captioner(*, seed: int = 0, spread: float = 3.0, words: int = WORDS, *
     )
     with torch.random.fork_rng():
         torch.manual_seed(seed)
-        return _spread(Captioner(settings, words=words), spread)
+        return _spread(Captioner(settings, target_words=words), spread)
 
 
 def _spread(model: Any, spread: float) -> Any:

@@ -11,8 +11,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from polyref.model import BeamSettings
-from polyref.model.finished import Hypothesis
+from polyref.model.beam import Hypothesis
+from polyref.model.settings import BeamSettings
 from polyref.text.subwords import BOS, EOS
 
 FIRST = EOS + 1

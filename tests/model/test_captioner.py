@@ -9,10 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from small_models import WORDS, small_captioner
 
-from polyref.errors import InputError
 from polyref.features.features import Features
-from polyref.model.batch import CaptionBatch
-from polyref.model.captioner import Captioner
+from polyref.model.captioner import CaptionBatch, Captioner
 from polyref.text.subwords import BOS, EOS
 
 rows = st.lists(st.integers(3, WORDS - 1), max_size=6)
@@ -99,15 +97,3 @@ def test_all_other_weights_learn(model: Captioner):
     loss.backward()
     for name, weight in model.named_parameters():
         assert name in ("mean", "deviation") or float(weight.grad.abs().max()) > 0, name
-
-
-def test_features_of_another_size_are_refused(model: Captioner):
-    with pytest.raises(InputError, match="6 features an image, but the model reads 7"):
-        model.loss(CaptionBatch.of(IMAGES[:, :6], [[3]] * 5))
-    with pytest.raises(InputError, match="standardisation for 6 features, but the model reads 7"):
-        model.standardise(np.zeros(6, np.float32), np.ones(7, np.float32))
-
-
-def test_a_batch_without_captions_has_no_loss(model: Captioner):
-    with pytest.raises(ValueError, match="without targets"):
-        model.loss(CaptionBatch.of(IMAGES))

@@ -12,12 +12,12 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from polyref.errors import SettingsError
-from polyref.fit.device import check_precision, device_named
-from polyref.model.batch import CaptionBatch, Targets, TranslationBatch, on_device
+from polyref.fit.processes import check_precision, device_named
 from polyref.model.beam import search
-from polyref.model.captioner import Captioner
+from polyref.model.captioner import CaptionBatch, Captioner
+from polyref.model.layers import Targets, on_device
 from polyref.model.settings import BeamSettings, CaptionerSettings, Scoring, TranslatorSettings
-from polyref.model.translator import Translator
+from polyref.model.translator import TranslationBatch, Translator
 
 TARGETS = [[5, 6, 7, 8], [9, 4]]
 
@@ -33,7 +33,9 @@ def translating(*, input_feeding: bool) -> tuple[Translator, TranslationBatch]:
 def captioning() -> tuple[Captioner, CaptionBatch]:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(3)
-        model = Captioner(CaptionerSettings(feature_size=3, embedding_size=4, state_size=6, dropout=0.0), words=12)
+        model = Captioner(
+            CaptionerSettings(feature_size=3, embedding_size=4, state_size=6, dropout=0.0), target_words=12
+        )
     return model, CaptionBatch.of(np.array([[1, 2, 3], [3, 1, 0]], np.float32), TARGETS)
 
 

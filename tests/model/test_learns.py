@@ -13,11 +13,10 @@ import torch
 from polyref.features.features import Features
 from polyref.fit import Decay, FitSettings
 from polyref.fit.loop import fit
-from polyref.model import BeamSettings, CaptionerSettings, TranslatorSettings
-from polyref.model.batch import CaptionBatch, TranslationBatch
 from polyref.model.beam import search
-from polyref.model.captioner import Captioner
-from polyref.model.translator import Translator
+from polyref.model.captioner import CaptionBatch, Captioner
+from polyref.model.settings import BeamSettings, CaptionerSettings, TranslatorSettings
+from polyref.model.translator import TranslationBatch, Translator
 
 DIGITS = range(3, 13)
 LONGEST = 6
@@ -110,7 +109,7 @@ def test_a_captioner_learns_what_is_in_made_up_images(tmp_path: Path):
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(1)
         settings = CaptionerSettings(feature_size=size, embedding_size=32, state_size=64, dropout=0.0)
-        model = Captioner(settings, words=FIRST + COLOURS + ANIMALS + PLACES)
+        model = Captioner(settings, target_words=FIRST + COLOURS + ANIMALS + PLACES)
     model.standardise(*features.standardisation([str(k) for k in range(count)]))
     wanted = CaptionBatch.of(unseen.rows([str(k) for k in range(200)]), expected)
     fit(

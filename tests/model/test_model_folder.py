@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import stat
 import subprocess
 import sys
 from dataclasses import replace
@@ -11,13 +13,25 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import save_file
 from small_folders import FEATURE_SIZE, SOURCES, small_folder, small_model
+from small_models import small_captioner, small_translator
 
 import polyref
 from polyref.errors import InputError, OutputError, SettingsError
 from polyref.features.features import Features
-from polyref.model import BeamSettings, CaptionerSettings
-from polyref.model.folder import ABOUT, SOURCE, TARGET, WEIGHTS, Generated, check_start, load_model, save_model
+from polyref.model.folder import (
+    ABOUT,
+    SOURCE,
+    TARGET,
+    WEIGHTS,
+    Generated,
+    check_start,
+    load_model,
+    load_weights,
+    save_model,
+)
+from polyref.model.settings import BeamSettings, CaptionerSettings
 
 IMAGES = np.random.default_rng(1).normal(size=(7, FEATURE_SIZE)).astype(np.float32)
 
@@ -245,7 +259,7 @@ def test_no_folder_and_no_model_in_it_are_told_apart(tmp_path: Path):
     with pytest.raises(InputError, match=r"there is no model\.json in it"):
         load_model(tmp_path)
     (tmp_path / "file").write_text("")
-    with pytest.raises(InputError, match="file: this is a file; give the folder that polyref train has made"):
+    with pytest.raises(InputError, match="file: this is a file; give a folder that polyref train has made"):
         load_model(tmp_path / "file")
 
 
@@ -253,9 +267,9 @@ def test_no_folder_and_no_model_in_it_are_told_apart(tmp_path: Path):
     ("content", "says"),
     [
         ("{", "cannot be read"),
-        ("[]", "is about no model"),
-        ("{}", "is about no model"),
-        ('"version"', "is about no model"),
+        ("[]", "does not describe a model"),
+        ("{}", "does not describe a model"),
+        ('"version"', "does not describe a model"),
         ("[" * 100_000, "cannot be read"),
     ],
 )
@@ -270,8 +284,8 @@ def test_a_description_that_is_none_is_refused(content, says, folder: Path):
     [
         ({"version": 2}, "the model is of version 2, and this polyref reads 1; train it again"),
         ({"kind": "painter"}, 'unknown kind of model, "painter"'),
-        ({"kind": None}, 'says no "kind"'),
-        ({"fold_case": "no"}, 'says no "fold_case"'),
+        ({"kind": None}, 'has no "kind"'),
+        ({"fold_case": "no"}, 'has no "fold_case"'),
         ({"settings": {"state_size": 16, "wings": 2}}, "does not describe a model .*wings"),
         ({"settings": {"state_size": 15}}, "does not describe a model .*even number"),
         ({"settings": {"state_size": "16"}}, "does not describe a model"),
@@ -279,10 +293,10 @@ def test_a_description_that_is_none_is_refused(content, says, folder: Path):
         ({"beam": {"beam": 5.5}}, "does not describe a model .*beam is 5.5"),
         ({"beam": {"beam": 5, "longest": 10.5}}, "does not describe a model .*longest is 10.5"),
         ({"beam": {"beam": 5, "power": 5000}}, "does not describe a model .*power is 5000"),
-        ({"beam": {"beam": 5, "power": "a"}}, "does not describe a model .*power is 'a'"),
-        ({"settings": {"state_size": 16.0}}, "does not describe a model .*state-size is 16.0"),
-        ({"settings": {"embedding_size": True}}, "does not describe a model .*embedding-size is True"),
-        ({"settings": {"state_size": 32}}, "in the file, but .* in the model"),
+        ({"beam": {"beam": 5, "power": "a"}}, 'does not describe a model .*power is "a"'),
+        ({"settings": {"state_size": 16.0}}, "does not describe a model .*state_size is 16.0"),
+        ({"settings": {"embedding_size": True}}, "does not describe a model .*embedding_size is true"),
+        ({"settings": {"state_size": 32}}, "the weights cannot be read .* not float32"),
     ],
 )
 def test_a_description_of_another_model_is_refused(change, says, folder: Path):
@@ -296,14 +310,14 @@ def test_sizes_that_no_memory_holds_are_compared_before_there_is_such_a_model(fo
     about = json.loads((folder / ABOUT).read_text())
     about["settings"]["state_size"] = 90_000
     (folder / ABOUT).write_text(json.dumps(about))
-    with pytest.raises(InputError, match="in the file, but 180000 x 16 in the model; open it with the vocabulary"):
+    with pytest.raises(InputError, match=r"not float32 \[180000, 16\]\); put back the files"):
         load_model(folder)
 
 
 def test_weights_that_are_a_folder_are_refused_as_one(folder: Path):
     (folder / WEIGHTS).unlink()
     (folder / WEIGHTS).mkdir()
-    with pytest.raises(InputError, match="the weights cannot be read \\(it is a folder\\)"):
+    with pytest.raises(InputError, match=r"the weights cannot be read \(Is a directory\)"):
         load_model(folder)
 
 
@@ -322,16 +336,12 @@ def test_a_missing_file_is_named(name, folder: Path):
         load_model(folder)
 
 
-def test_subwords_that_the_weights_are_not_for_are_refused_with_both_sizes(folder: Path):
+@pytest.mark.parametrize("name", [SOURCE, TARGET])
+def test_subwords_that_the_weights_are_not_for_are_refused_with_both_sizes(name, folder: Path):
     sizes = {name: len(json.loads((folder / name).read_text())["model"]["vocab"]) for name in (SOURCE, TARGET)}
-    source = (folder / SOURCE).read_bytes()
-    (folder / SOURCE).write_bytes((folder / TARGET).read_bytes())
-    says = rf"the weights are for {sizes[SOURCE]} subwords, but source\.json has {sizes[TARGET]}"
-    with pytest.raises(InputError, match=says):
-        load_model(folder)
-    (folder / TARGET).write_bytes(source)
-    (folder / SOURCE).write_bytes(source)
-    says = rf"the weights are for {sizes[TARGET]} subwords, but target\.json has {sizes[SOURCE]}"
+    other = SOURCE if name == TARGET else TARGET
+    (folder / name).write_bytes((folder / other).read_bytes())
+    says = rf"is float32 \[{sizes[name]}, 16\], not float32 \[{sizes[other]}, 16\]\); put back the files"
     with pytest.raises(InputError, match=says):
         load_model(folder)
 
@@ -357,3 +367,78 @@ def test_the_front_of_the_package_loads_models_and_torch_only_then(folder: Path)
     )
     done = subprocess.run([sys.executable, "-c", code, folder], capture_output=True, text=True, check=True)
     assert done.stdout.rstrip("\n") == polyref.load_model(folder).generate(["two dogs run"])[0][0].text
+
+
+# -- weights --------------------------------------------------------------------------------------------------------
+
+
+def written(model: torch.nn.Module, path: Path) -> Path:
+    save_file(model.state_dict(), path)
+    return path
+
+
+@pytest.mark.parametrize(
+    "make", [small_translator, small_captioner, lambda seed: small_translator(seed=seed, tied=True)]
+)
+def test_weights_come_back_as_they_were(make, tmp_path: Path):
+    model, other = make(seed=1), make(seed=2)
+    load_weights(other, written(model, tmp_path / WEIGHTS))
+    for name, weight in model.state_dict().items():
+        assert torch.equal(other.state_dict()[name], weight), name
+
+
+def test_a_model_that_weights_do_not_fit_is_left_as_it_was(tmp_path: Path):
+    path = written(small_translator(words=11, seed=1), tmp_path / WEIGHTS)
+    model = small_translator(words=13)
+    before = {name: weight.clone() for name, weight in model.state_dict().items()}
+    with pytest.raises(InputError) as caught:
+        load_weights(model, path)
+    assert str(caught.value) == (
+        f"{path}: the weights cannot be read (words.output is float32 [11, 12], not float32 [13, 12]); "
+        "put back the files that the model was trained with, or train it again"
+    )
+    assert all(torch.equal(weight, before[name]) for name, weight in model.state_dict().items())
+
+
+def test_weights_that_are_missing_or_too_many_are_named(tmp_path: Path):
+    weights = dict(small_translator().state_dict())
+    save_file({**weights, "spare": torch.zeros(1)}, tmp_path / WEIGHTS)
+    with pytest.raises(InputError, match="spare does not belong there"):
+        load_weights(small_translator(), tmp_path / WEIGHTS)
+    del weights["attention.project.weight"]
+    save_file(weights, tmp_path / WEIGHTS)
+    with pytest.raises(InputError, match=r"attention\.project\.weight is missing"):
+        load_weights(small_translator(), tmp_path / WEIGHTS)
+
+
+def test_a_file_that_holds_no_weights_is_refused(tmp_path: Path):
+    (tmp_path / WEIGHTS).write_bytes(b"nothing")
+    for path, says in ((tmp_path / WEIGHTS, ""), (tmp_path / "gone", "No such file"), (tmp_path, "Is a directory")):
+        with pytest.raises(InputError, match=f"{path}: the weights cannot be read .*{says}"):
+            load_weights(small_translator(), path)
+
+
+def test_whoever_may_read_new_files_may_read_the_model(tmp_path: Path):
+    before = os.umask(0o022)
+    try:
+        save_model(small_model(), tmp_path / "one")
+        save_model(small_model(), tmp_path / "other", weights=tmp_path / "one" / WEIGHTS)
+    finally:
+        os.umask(before)
+    for path in tmp_path.glob("*/*"):
+        assert stat.S_IMODE(path.stat().st_mode) == 0o644, path.name
+
+
+@pytest.mark.parametrize("from_file", [False, True])
+def test_nothing_is_left_of_weights_that_could_not_be_written(from_file, folder: Path, tmp_path: Path, monkeypatch):
+    other = small_folder(tmp_path / "other", seed=1) / WEIGHTS
+    before = (folder / WEIGHTS).read_bytes()
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)  # written, but not on the disk
+    with pytest.raises(OutputError, match="No space left"):
+        save_model(small_model(seed=1), folder, weights=other if from_file else None)
+    assert (folder / WEIGHTS).read_bytes() == before
+    assert not list(folder.glob("*.partial"))

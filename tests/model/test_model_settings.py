@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from polyref.errors import SettingsError
-from polyref.model import CAPTIONING, TRANSLATING, BeamSettings, CaptionerSettings, TranslatorSettings
+from polyref.model.settings import CAPTIONING, TRANSLATING, BeamSettings, CaptionerSettings, TranslatorSettings
 
 
 def test_the_defaults_are_the_papers():
@@ -79,12 +79,12 @@ def test_settings_that_make_no_sense_are_refused(make, says):
 
 def test_the_largest_settings_give_scores_that_are_numbers():
     torch = pytest.importorskip("torch")
-    from polyref.model.scoring import Scores
+    from polyref.model.beam import score_of
 
     sizes, log_probs = torch.tensor([100_000]), torch.tensor([[-1.0]], dtype=torch.float64)
     for scoring in ("normalised", "rewarded"):
         most = BeamSettings(beam=1, scoring=scoring, power=10, reward=100_000, bound=100_000, longest=100_000)
-        found = Scores(most, sizes).at_most(log_probs, torch.tensor([0]))
+        found = score_of(log_probs, most.longest, sizes, most)
         assert found.isfinite().all()
         assert found.item() != 0
 

@@ -21,7 +21,7 @@ from polyref.data.output import check_output_is_none_of
 from polyref.data.reading import Source, read_sources
 from polyref.data.writing import check_not_input
 from polyref.errors import SettingsError
-from polyref.fit.settings import Device
+from polyref.fit import Device
 from polyref.model.settings import BeamSettings, CaptionerSettings, check_size
 from polyref.settings import build, keys
 
@@ -71,7 +71,7 @@ def generate(
     _check_output(output, input, model, features, feature_ids)
     as_text = _is_text(output, beam.get("best"))
     check_size("batch", batch)
-    from polyref.model.loading import load_model
+    from polyref.model import load_model
 
     trained = load_model(model, device)
     settings = _beam(trained.beam, {"best": 1, **beam} if as_text else beam)  # a line holds one text

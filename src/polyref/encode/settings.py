@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Literal
 
 from polyref.errors import SettingsError
-from polyref.fit.settings import FitSettings
+from polyref.fit import FitSettings
 from polyref.settings import part, setting, settings
 from polyref.text import TextSettings
 

@@ -34,9 +34,9 @@ from polyref.encode.training_text import TrainingText, is_held_out, read_sentenc
 from polyref.encode.vectors import WordVectors
 from polyref.errors import InputError, SettingsError
 from polyref.files import writing
+from polyref.fit import run_fingerprint
 from polyref.fit.checkpoint import Counters, has_checkpoint
 from polyref.fit.loop import Step, fit
-from polyref.fit.settings import run_fingerprint
 
 VALIDATION_WORDS_AT_ONCE = 2048
 CENTRE_SENTENCES = 5000

@@ -19,8 +19,8 @@ from polyref.data.opening import open_input
 from polyref.encode.opening import is_encoder
 from polyref.errors import InputError
 from polyref.experiment.recipe import Recipe, Stage, SubwordsSection
+from polyref.fit import fingerprint
 from polyref.fit.checkpoint import has_checkpoint
-from polyref.fit.settings import fingerprint
 from polyref.model.folder import SOURCE, TARGET
 from polyref.scale import Job, expand_file
 from polyref.text.subwords import Subwords

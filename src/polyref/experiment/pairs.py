@@ -2,7 +2,7 @@
 
 In:   a stream of pairs, how they are cut into batches, the subwords, features of images.
 Out:  for any epoch, from any batch on, what the models take.
-Not:  the order (schedule/), texts (feed/), padding (model/batch.py).
+Not:  the order (schedule/), texts (feed/), padding (model/layers.py).
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ from polyref.experiment.inputs import Vocabularies
 from polyref.features.features import Features
 from polyref.feed import Stream
 from polyref.fit.processes import Processes
-from polyref.model.batch import CaptionBatch, TranslationBatch, on_device
+from polyref.model.captioner import CaptionBatch
+from polyref.model.layers import on_device
+from polyref.model.translator import TranslationBatch
 from polyref.schedule import Pairs
 from polyref.schedule.batches import BatchSettings, batches
 from polyref.schedule.mixing import Numbers

@@ -19,9 +19,8 @@ from polyref.data import Fields
 from polyref.errors import SettingsError
 from polyref.expansion import ExpandSettings
 from polyref.feed.stream import StreamSettings
-from polyref.fit import Decay, FitSettings
-from polyref.fit.settings import Device
-from polyref.model import CAPTIONING, TRANSLATING, BeamSettings, CaptionerSettings, TranslatorSettings
+from polyref.fit import Decay, Device, FitSettings
+from polyref.model.settings import CAPTIONING, TRANSLATING, BeamSettings, CaptionerSettings, TranslatorSettings
 from polyref.scale import ToolSettings
 from polyref.schedule.batches import BatchSettings
 from polyref.score import METRICS, Tokenizer, metrics_of

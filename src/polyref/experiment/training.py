@@ -29,15 +29,14 @@ from polyref.experiment.recipe import Recipe, Stage
 from polyref.experiment.validation import Validation
 from polyref.features.features import Features
 from polyref.feed import Stream
+from polyref.fit import run_fingerprint
 from polyref.fit.checkpoint import BEST, Counters, has_checkpoint, where_it_stands
 from polyref.fit.loop import Step, check_run, fit, is_finished
 from polyref.fit.processes import Processes, join
-from polyref.fit.settings import run_fingerprint
 from polyref.model.captioner import Captioner
-from polyref.model.folder import SOURCE, TARGET, WEIGHTS, TrainedModel, check_start, save_model
+from polyref.model.folder import SOURCE, TARGET, WEIGHTS, TrainedModel, check_start, load_weights, new_model, save_model
 from polyref.model.settings import BeamSettings, CaptionerSettings
 from polyref.model.translator import Translator
-from polyref.model.weights import load_weights
 from polyref.schedule.schedules import shown
 
 Model = Translator | Captioner
@@ -229,14 +228,9 @@ def _model(
     stage: Stage, words: Vocabularies, features: Features | None, corpus: Corpus, dev: Corpus, processes: Processes
 ) -> Model:
     """A model with its first weights: drawn by the seed, or those of another model."""
-    model: Model
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(stage.run.seed)
-        if isinstance(stage.model, CaptionerSettings):
-            model = Captioner(stage.model, words=len(words.target))
-        else:
-            assert words.source is not None
-            model = Translator(stage.model, source_words=len(words.source), target_words=len(words.target))
+        model: Model = new_model(stage.model, words.source, words.target)
     if features is not None:
         ids = _all_sources(corpus)
         features.check(ids + _all_sources(dev), size=_feature_size(stage))

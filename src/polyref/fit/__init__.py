@@ -1,5 +1,90 @@
-"""The training loop: it takes batches, and knows no model and no schedule."""
+"""The training loop: it takes batches, and knows no model and no schedule.
 
-from polyref.fit.settings import Decay, FitSettings
+Here is what can be chosen about it, and a fingerprint of that; loop.py does it. Nothing here needs torch.
+"""
 
-__all__ = ["Decay", "FitSettings"]
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict
+from typing import Literal
+
+from polyref.settings import setting, settings
+
+Optimiser = Literal["sgd", "adamw"]
+Goal = Literal["lowest", "highest"]
+Precision = Literal["float32", "bfloat16"]
+Device = Literal["auto", "cpu", "cuda"]
+
+
+@settings
+class Decay:
+    """When the learning rate is lowered, and when training ends early: after validations without improvement."""
+
+    factor: float = setting(
+        0.5,
+        "Multiply the learning rate by this after a validation without improvement.",
+        above=0,
+        at_most=1,
+        option="--decay",
+        metavar="F",
+    )
+    gain: float = setting(
+        0.01,
+        "Smallest improvement that counts, as a share of the best validation.",
+        at_least=0,
+        below=1,
+        option="--gain",
+        metavar="SHARE",
+    )
+    stop_after: int = setting(
+        5, "Stop after this many validations without improvement.", at_least=1, option="--stop-after", metavar="N"
+    )
+
+
+@settings
+class FitSettings:
+    """How a model is trained."""
+
+    epochs: int = setting(20, "Largest number of passes over the data.", at_least=1, metavar="N")
+    updates: int | None = setting(
+        None, "Largest number of updates.", unset="as many as the epochs have", at_least=1, metavar="N"
+    )
+    optimiser: Optimiser = setting("adamw", "adamw, or sgd: plain gradient descent.")
+    learning_rate: float = setting(1e-3, "Learning rate at the start.", above=0, at_most=100, metavar="R")
+    weight_decay: float = setting(0.0, "Weight decay of the optimiser.", at_least=0, at_most=1, metavar="D")
+    clip: float = setting(1.0, "Largest norm of all gradients together.", above=0, metavar="NORM")
+    decay: Decay = setting(Decay(), "When the learning rate is lowered and training ends early.")
+    goal: Goal = setting("lowest", "Whether a low or a high validation score is better.")
+    save_every: int = setting(
+        1000, "Updates between two checkpoints; there is also one after every epoch.", at_least=1, metavar="N"
+    )
+    seed: int = setting(0, "Decides first weights, order and dropout.", at_least=0, below=2**32)
+    average: float | None = setting(
+        None,
+        "Validate and keep an exponential average of the weights, with this factor.",
+        unset="the weights themselves",
+        above=0,
+        below=1,
+        hint="such as 0.999",
+    )
+    validate_every: int | None = setting(
+        None, "Updates between two validations.", unset="after every epoch", at_least=1, metavar="N"
+    )
+    recent: int = setting(3, "Number of last validations whose mean decides about patience.", at_least=1, metavar="N")
+    patience: int | None = setting(
+        None, "Stop when that mean has not improved for this many validations.", at_least=1, metavar="N"
+    )
+    precision: Precision = setting("float32", "bfloat16: attention and output layer on GPUs that support it.")
+
+
+def fingerprint(*parts: object) -> str:
+    """A hash of settings and of whatever else a run depends on; dataclasses come as dictionaries (`asdict`)."""
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def run_fingerprint(settings: FitSettings, *parts: object) -> str:
+    """What must be equal for a run to go on where another one stopped: all but how long, and how often it saves."""
+    kept = {name: value for name, value in asdict(settings).items() if name not in ("epochs", "updates", "save_every")}
+    return fingerprint(kept, *parts)

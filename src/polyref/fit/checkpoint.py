@@ -1,7 +1,7 @@
 """Where a run stands, on disk: written whole or not at all, so that a run killed at any moment can go on.
 
 In:   a model, its optimiser, the average of its weights, and the counters of the loop.
-Out:  a folder `checkpoints/` with one folder a checkpoint (the newest only), and the best weights beside it.
+Out:  a folder `checkpoints/` with one folder per checkpoint (the newest only), and the best weights beside it.
 Not:  when to write one (loop.py).
 
 Weights are safetensors, counters JSON; nothing is ever unpickled.
@@ -9,14 +9,10 @@ Weights are safetensors, counters JSON; nothing is ever unpickled.
 
 from __future__ import annotations
 
-import errno
 import json
 import math
-import os
-import re
 import shutil
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -25,8 +21,8 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
-from polyref.errors import InputError, OutputError, SettingsError
-from polyref.fit.averaging import Average
+from polyref.errors import InputError, SettingsError
+from polyref.files import PARTIAL, whole_folder, whole_path, words_of, writing
 
 BEST = "best.safetensors"
 _CHECKPOINTS = "checkpoints"
@@ -34,12 +30,12 @@ _MODEL = "model.safetensors"
 _OPTIMISER = "optimiser.safetensors"
 _AVERAGE = "average.safetensors"
 _COUNTERS = "counters.json"
-_NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+Tensors = dict[str, torch.Tensor]
 
 
 @dataclass(slots=True)
 class Counters:
-    """Everything of a run's state that is no tensor. No whole number is ever less than what it is at the start."""
+    """Everything of a run's state that is not a tensor. No whole number is ever less than what it is at the start."""
 
     epoch: int = 0
     batch: int = 0  # batches of this epoch that are done
@@ -61,6 +57,11 @@ class Counters:
         """The epoch of the last update: between two epochs, the one that is over."""
         return self.epoch if self.batch else max(self.epoch - 1, 0)
 
+    @property
+    def is_unjudged(self) -> bool:
+        """Whether there were updates since the last validation."""
+        return self.validated < self.updates
+
 
 @dataclass(frozen=True, slots=True)
 class State:
@@ -68,30 +69,24 @@ class State:
 
     model: torch.nn.Module
     optimiser: torch.optim.Optimizer
-    average: Average
+    average: Tensors  # of the weights; empty where none is kept
 
 
 def save_checkpoint(folder: Path, state: State, counters: Counters, run: str) -> None:
     """Write a checkpoint beside the last one, then drop the last one. If it cannot be written, the last one stays."""
     checkpoints = folder / _CHECKPOINTS
     name = f"{counters.updates:09d}-{counters.epoch:04d}-{counters.batch:07d}"
-    new = checkpoints / f"{name}.partial"
-    with _writing(checkpoints, new):
-        shutil.rmtree(new, ignore_errors=True)
-        new.mkdir(parents=True)
-        _save(_weights(state.model), new / _MODEL)
-        _save(_optimiser_tensors(state.optimiser), new / _OPTIMISER)
-        if state.average.weights:
-            _save(state.average.weights, new / _AVERAGE)
-        (new / _COUNTERS).write_text(json.dumps({"run": run, **asdict(counters)}, indent=1) + "\n", encoding="utf-8")
-        for file in new.iterdir():
-            _flush(file)
-        shutil.rmtree(checkpoints / name, ignore_errors=True)
-        new.rename(checkpoints / name)
-        _flush(checkpoints)
-    for old in checkpoints.iterdir():
-        if old.name != name:
-            shutil.rmtree(old, ignore_errors=True)
+    with writing(checkpoints, _cure(folder)):
+        with whole_folder(checkpoints / name) as new:
+            save_file(_weights(state.model), new / _MODEL)
+            save_file(_optimiser_tensors(state.optimiser), new / _OPTIMISER)
+            if state.average:
+                save_file(state.average, new / _AVERAGE)
+            content = json.dumps({"run": run, **asdict(counters)}, indent=1) + "\n"
+            (new / _COUNTERS).write_text(content, encoding="utf-8")
+        for old in checkpoints.iterdir():
+            if old.name != name:
+                shutil.rmtree(old, ignore_errors=True)
 
 
 def load_checkpoint(folder: Path, state: State, run: str) -> Counters | None:
@@ -102,9 +97,9 @@ def load_checkpoint(folder: Path, state: State, run: str) -> Counters | None:
     counters = _counters_of(last, run)
     state.model.load_state_dict(_tensors_of(last / _MODEL, _weights(state.model)))
     _load_optimiser(state.optimiser, _tensors_of(last / _OPTIMISER, _memory(state.optimiser)))
-    if state.average.weights:
-        for name, weight in _tensors_of(last / _AVERAGE, state.average.weights).items():
-            state.average.weights[name].copy_(weight)
+    if state.average:
+        for name, weight in _tensors_of(last / _AVERAGE, state.average).items():
+            state.average[name].copy_(weight)
     if counters.best is not None:
         _tensors_of(folder / BEST, _weights(state.model))
     return counters
@@ -130,11 +125,8 @@ def where_it_stands(folder: Path) -> Counters | None:
 
 def save_best(folder: Path, model: torch.nn.Module) -> None:
     """Keep the weights as the best so far."""
-    new = folder / f"{BEST}.partial"
-    with _writing(folder / BEST, new):
-        _save(_weights(model), new)
-        _flush(new)
-        new.replace(folder / BEST)
+    with writing(folder / BEST, _cure(folder)), whole_path(folder / BEST) as new:
+        save_file(_weights(model), new)
 
 
 def load_best(folder: Path, model: torch.nn.Module) -> None:
@@ -149,8 +141,24 @@ def has_checkpoint(folder: Path) -> bool:
 
 def _last(folder: Path) -> Path | None:
     """The newest checkpoint that is whole."""
-    found = [path for path in (folder / _CHECKPOINTS).glob("*-*-*") if path.suffix != ".partial"]
+    found = [path for path in (folder / _CHECKPOINTS).glob("*-*-*") if path.suffix != PARTIAL]
     return max(found, default=None)
+
+
+def _cure(folder: Path) -> str:
+    """Of what cannot be written: a full disk is the usual cause."""
+    goes_on = ": it goes on from the last checkpoint" if has_checkpoint(folder) else ""
+    return f"make room, or mend what else is wrong, and give the same command again{goes_on}"
+
+
+def _unreadable(file: Path, problem: str) -> InputError:
+    """The refusal of a file: without a checkpoint a run starts over, whatever else is in its folder."""
+    if file.name == BEST:
+        cure = f"put the file back, or delete {file.parent / _CHECKPOINTS}, and training starts over"
+        return InputError(f"the best weights cannot be read ({problem})", cure, file=str(file))
+    checkpoint = file.parent
+    cure = f"delete {checkpoint.parent}, and training starts over"
+    return InputError(f"the checkpoint cannot be read ({file.name}: {problem})", cure, file=str(checkpoint))
 
 
 # -- counters -------------------------------------------------------------------------------------------------------
@@ -162,15 +170,12 @@ def _counters_of(checkpoint: Path, run: str | None = None) -> Counters:
     try:
         content = json.loads(file.read_text(encoding="utf-8"))
     except OSError as error:
-        raise _unreadable(file, _system_says(error) or str(error)) from None
+        raise _unreadable(file, words_of(error)) from None
     except (ValueError, RecursionError):
-        raise _unreadable(file, "no JSON") from None
-    if not isinstance(content, dict):
-        raise _unreadable(file, "no JSON object")
-    found = content.pop("run", None)
-    if not isinstance(found, str):
+        raise _unreadable(file, "not JSON") from None
+    if not isinstance(content, dict) or not isinstance(content.get("run"), str):
         raise _unreadable(file, '"run" is missing')
-    if run not in (None, found):
+    if run not in (None, content.pop("run")):
         folder = checkpoint.parent.parent
         raise SettingsError(
             f"{folder} holds a run with other settings or other data; give those again, or another folder"
@@ -186,9 +191,9 @@ def _what_is_wrong(content: dict[str, Any]) -> str:
     for one in known:
         if one.name not in content:
             return f'"{one.name}" is missing'
-        value = content[one.name]
-        if not _fits(value, str(one.type), one.default) or (one.name == "learning_rate" and value < 0):
-            return f'"{one.name}" cannot be {_shown(value)}'
+        if not _fits(content[one.name], one):
+            shown = json.dumps(content[one.name])
+            return f'"{one.name}" cannot be {shown if len(shown) <= 40 else f"{shown[:37]}..."}'
     if unknown := sorted(content.keys() - {one.name for one in known}):
         return f'"{unknown[0]}" is unknown'
     if (content["best"] is None) != (not content["history"]):
@@ -199,14 +204,16 @@ def _what_is_wrong(content: dict[str, Any]) -> str:
     return ""
 
 
-def _fits(value: Any, kind: str, least: Any) -> bool:
-    if kind == "int":
-        return _is_number(value) and isinstance(value, int) and value >= least
-    if kind == "float":
-        return _is_number(value) and math.isfinite(value)
-    if kind == "float | None":
-        return value is None or _is_number(value)
-    return isinstance(value, list) and all(map(_is_number, value))
+def _fits(value: Any, one: Any) -> bool:
+    if one.type == "list[float]":
+        return isinstance(value, list) and all(map(_is_number, value))
+    if value is None:
+        return bool(one.type == "float | None")
+    if not _is_number(value):
+        return False
+    if one.type == "int":
+        return isinstance(value, int) and value >= int(one.default)
+    return bool(one.type == "float | None") or (math.isfinite(value) and (one.name != "learning_rate" or value >= 0))
 
 
 def _is_number(value: object) -> bool:
@@ -215,47 +222,43 @@ def _is_number(value: object) -> bool:
     return abs(value) < 2**63 if isinstance(value, int) else not math.isnan(value)
 
 
-def _shown(value: object) -> str:
-    text = json.dumps(value)
-    return text if len(text) <= 40 else f"{text[:37]}..."
-
-
 # -- tensors --------------------------------------------------------------------------------------------------------
 
 
-def _tensors_of(file: Path, wanted: Mapping[str, torch.Tensor] | None = None) -> dict[str, torch.Tensor]:
-    """The tensors of a file; they must be those that are wanted: all of them, each of its shape, and no other."""
+def read_tensors(file: Path, wanted: Mapping[str, torch.Tensor] | None = None) -> Tensors:
+    """The tensors of a file. A ValueError tells what is wrong with it, or in which way they are not those that are
+    wanted: all of them, each of its type and shape, and no other."""
     try:
+        file.open("rb").close()  # for the system's words: safetensors has others, or none
         found = load_file(file)
     except (OSError, SafetensorError) as error:
-        raise _unreadable(file, _system_says(error) or "no whole safetensors file") from None
+        raise ValueError(words_of(error)) from None
     for name, tensor in (wanted or {}).items():
         if name not in found:
-            raise _unreadable(file, f"{name} is missing")
+            raise ValueError(f"{name} is missing")
         if _form(found[name]) != _form(tensor):
-            raise _unreadable(file, f"{name} is {_form(found[name])}, not {_form(tensor)}")
+            raise ValueError(f"{name} is {_form(found[name])}, not {_form(tensor)}")
     if wanted is not None and (unknown := sorted(found.keys() - wanted.keys())):
-        raise _unreadable(file, f"{unknown[0]} does not belong there")
+        raise ValueError(f"{unknown[0]} does not belong there")
     return found
+
+
+def _tensors_of(file: Path, wanted: Mapping[str, torch.Tensor] | None = None) -> Tensors:
+    try:
+        return read_tensors(file, wanted)
+    except ValueError as error:
+        raise _unreadable(file, str(error)) from None
 
 
 def _form(tensor: torch.Tensor) -> str:
     return f"{str(tensor.dtype).removeprefix('torch.')} {list(tensor.shape)}"
 
 
-def _save(tensors: dict[str, torch.Tensor], path: Path) -> None:
-    """Write tensors, for whoever may read other new files: safetensors itself would keep them to their owner."""
-    path.touch()
-    mode = path.stat().st_mode
-    save_file(tensors, path)
-    path.chmod(mode)
-
-
-def _weights(model: torch.nn.Module) -> dict[str, torch.Tensor]:
+def _weights(model: torch.nn.Module) -> Tensors:
     return {name: weight.detach().contiguous() for name, weight in model.named_parameters()}
 
 
-def _memory(optimiser: torch.optim.Optimizer) -> dict[str, torch.Tensor]:
+def _memory(optimiser: torch.optim.Optimizer) -> Tensors:
     """The forms of what an optimiser remembers of each weight; plain SGD remembers nothing."""
     if isinstance(optimiser, torch.optim.SGD):
         return {}
@@ -267,7 +270,7 @@ def _memory(optimiser: torch.optim.Optimizer) -> dict[str, torch.Tensor]:
     return found
 
 
-def _optimiser_tensors(optimiser: torch.optim.Optimizer) -> dict[str, torch.Tensor]:
+def _optimiser_tensors(optimiser: torch.optim.Optimizer) -> Tensors:
     """What it remembers now.
 
     A weight that no update has reached yet is not in its state. It is written all the same, with the zeros that it will
@@ -283,62 +286,9 @@ def _optimiser_tensors(optimiser: torch.optim.Optimizer) -> dict[str, torch.Tens
     return {name: found[name] if name in found else torch.zeros_like(form, device="cpu") for name, form in forms}
 
 
-def _load_optimiser(optimiser: torch.optim.Optimizer, tensors: dict[str, torch.Tensor]) -> None:
-    content = optimiser.state_dict()
-    state: dict[int, dict[str, torch.Tensor]] = {}
+def _load_optimiser(optimiser: torch.optim.Optimizer, tensors: Tensors) -> None:
+    state: dict[int, Tensors] = {}
     for key, tensor in tensors.items():
         number, _, name = key.partition(".")
         state.setdefault(int(number), {})[name] = tensor
-    content["state"] = state
-    optimiser.load_state_dict(content)
-
-
-# -- what goes wrong with files -------------------------------------------------------------------------------------
-
-
-def _unreadable(file: Path, problem: str) -> InputError:
-    """The refusal of a file: without a checkpoint a run starts over, whatever else is in its folder."""
-    if file.name == BEST:
-        cure = f"put the file back, or delete {file.parent / _CHECKPOINTS}, and training starts over"
-        return InputError(f"the best weights cannot be read ({problem})", cure, file=str(file))
-    checkpoint = file.parent
-    cure = f"delete {checkpoint.parent}, and training starts over"
-    return InputError(f"the checkpoint cannot be read ({file.name}: {problem})", cure, file=str(checkpoint))
-
-
-@contextmanager
-def _writing(path: Path, partial: Path) -> Iterator[None]:
-    """What cannot be written says where: a full disk must not look like another fault. Its half goes."""
-    try:
-        yield
-    except (OSError, SafetensorError) as error:
-        shutil.rmtree(partial, ignore_errors=True)
-        with suppress(OSError):
-            partial.unlink(missing_ok=True)
-        cure = f"{'free some space' if _number(error) in _NO_SPACE else 'mend that'} and give the same command again"
-        goes_on = ": it goes on from the last checkpoint" if has_checkpoint(path.parent) else ""
-        raise OutputError(f"{path}: cannot be written ({_system_says(error) or error}); {cure}{goes_on}") from None
-
-
-def _system_says(error: Exception) -> str:
-    number = _number(error)
-    return os.strerror(number) if number else ""
-
-
-def _number(error: Exception) -> int | None:
-    """The system's number of an error; safetensors has it in its text, or in the kind of the exception only."""
-    if isinstance(error, OSError) and error.errno:
-        return error.errno
-    if isinstance(error, FileNotFoundError):
-        return errno.ENOENT
-    found = re.search(r"\(os error (\d+)\)", str(error))
-    return int(found[1]) if found else None
-
-
-def _flush(path: Path) -> None:
-    """Have what was written on the disk, not only on its way there."""
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+    optimiser.load_state_dict({**optimiser.state_dict(), "state": state})

@@ -1,10 +1,10 @@
-"""Several processes that train one model: how many there are, and what they tell each other.
+"""On which device a process computes, and several processes that train one model.
 
-In:   the environment that torchrun makes (RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE), and which device is wanted.
-Out:  this process's place among them; sums, and numbers that all of them know.
+In:   which device is wanted; the environment that torchrun makes (RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE).
+Out:  the device; this process's place among the others; sums, and numbers that all of them know.
 Not:  which batches a process takes (schedule/batches.py), the loop (loop.py).
 
-One process alone is the usual case: then nothing here does anything.
+One process alone is the usual case: then sums are its own numbers, and nobody waits.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any
+from typing import Any, get_args
 
 import torch
 import torch.distributed as distributed
 from torch.nn.parallel import DistributedDataParallel
 
 from polyref.errors import SettingsError
-from polyref.fit.device import device_named
+from polyref.fit import Device
 
 # The first process works alone while the others wait: it expands a large file, learns subwords, validates, which may
 # take hours. If it dies instead, torchrun ends the others at once, whatever their patience.
@@ -49,9 +49,9 @@ class Processes:
         distributed.all_reduce(tensor)
         return [float(number) for number in tensor]
 
-    def first_one_says(self, say: Callable[[], float]) -> float:
-        """What the first process finds out, known to all; the others wait."""
-        value = say() if self.is_first else 0.0
+    def from_first(self, find: Callable[[], float]) -> float:
+        """What the first process finds, known to all; the others wait."""
+        value = find() if self.is_first else 0.0
         if self.ranks == 1:
             return value
         tensor = torch.tensor([value], dtype=torch.float64, device=self.device)
@@ -108,6 +108,27 @@ def join(device: str = "auto") -> Iterator[Processes]:
         yield Processes(rank, ranks, found)
     finally:
         distributed.destroy_process_group()
+
+
+def device_named(wanted: str, place: int = 0) -> torch.device:
+    """The device; `place` says which of several GPUs. auto is a GPU where there is one."""
+    if wanted not in get_args(Device):
+        raise SettingsError(f'unknown device "{wanted}"; choose one of {", ".join(get_args(Device))}')
+    if wanted == "cpu" or (wanted == "auto" and not torch.cuda.is_available()):
+        return torch.device("cpu")
+    if not torch.cuda.is_available():
+        raise SettingsError('the device is "cuda", but torch finds none; set it to auto or cpu')
+    return torch.device("cuda", place)
+
+
+def check_precision(precision: str, device: torch.device) -> None:
+    """Refuse bfloat16 where it is not made for: processors may die of it, older GPUs only emulate it."""
+    if precision == "bfloat16" and not (
+        device.type == "cuda" and torch.cuda.is_bf16_supported(including_emulation=False)
+    ):
+        raise SettingsError(
+            f'the precision is "bfloat16", which is for newer GPUs, not for this {device.type}; use float32'
+        )
 
 
 def _check_room(processes: int) -> None:

@@ -1,19 +1,28 @@
-"""The paper's two models, and the search for what they say best (Section 4).
+"""The paper's two models, and the search for their best output (Section 4).
 
-What needs no torch is here; the rest is imported from its own module, by whoever has torch:
-
-    settings.py    TranslatorSettings, CaptionerSettings, BeamSettings; TRANSLATING, CAPTIONING: the defaults of beams
-    batch.py       TranslationBatch.of(sources, targets=None), CaptionBatch.of(features, targets=None): rows of numbers
-                   without begin and end; `targets` may be left out where there is only something to search
-    translator.py  Translator(settings, source_words=..., target_words=...)
-    captioner.py   Captioner(settings, words=...); .standardise(mean, deviation)
-                   both: .loss(batch) -> (summed negative log-likelihood, target tokens), and the steps of a search
-    beam.py        search(model, batch, settings) -> for each sentence its best Hypothesis(tokens, log_prob, score)s
-    weights.py     save_weights(model, path), load_weights(model, path)
-
-A model knows numbers of words, nothing of references, schedules or files.
+A new kind of model is one file, and one line of KINDS with its settings (settings.py). Its class has what Translator
+has: `batch(sources, targets=None)`, `loss(batch)` -> (summed negative log-likelihood, number of target tokens), and the
+steps of a search (beam.py). A model knows numbers of words, nothing of references, schedules or files.
 """
 
-from polyref.model.settings import CAPTIONING, TRANSLATING, BeamSettings, CaptionerSettings, TranslatorSettings
+from __future__ import annotations
 
-__all__ = ["CAPTIONING", "TRANSLATING", "BeamSettings", "CaptionerSettings", "TranslatorSettings"]
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from polyref.errors import load_extra
+from polyref.fit import Device
+
+if TYPE_CHECKING:
+    from polyref.model.folder import TrainedModel
+
+
+def load_model(folder: str | Path, device: Device = "auto") -> TrainedModel:
+    """The model of a folder that `polyref train` has made: `load_model(folder).generate(["a source", ...])`.
+
+    `device`: auto takes a GPU where there is one; cpu; cuda. Needs torch: pip install "polyref[torch]".
+    """
+    load_extra("torch", purpose="a trained model", extra="torch")
+    from polyref.model import folder as folders
+
+    return folders.load_model(folder, device)

@@ -2,7 +2,7 @@
 
 In:   a model with its steps, a batch, how to search.
 Out:  for each sentence its best hypotheses.
-Not:  the models (translator.py, captioner.py), what hypotheses are worth (scoring.py), their text (text/subwords.py).
+Not:  the models (translator.py, captioner.py), the text of hypotheses (text/subwords.py).
 
 A hypothesis that ends leaves the beam to one that goes on, and is kept. A sentence leaves the batch when nothing that
 goes on can beat what is kept: that is optimal, and a test compares it with a search that always goes to the limit.
@@ -21,22 +21,20 @@ import torch
 from torch import Tensor
 
 from polyref.errors import PolyrefError, SettingsError
-from polyref.model.finished import Finished, Hypothesis
-from polyref.model.ranking import best_candidates, best_words
-from polyref.model.scoring import Scores
 from polyref.model.settings import BeamSettings
 from polyref.text.subwords import BOS, EOS
 
 Batch = TypeVar("Batch", contravariant=True)
 State = TypeVar("State")
+_BLOCK = 64
 _OUT_OF_MEMORY = ("out of memory", "can't allocate memory", "not enough memory", "bad_alloc")
 
 
 class Steps(Protocol[Batch, State]):
-    """What a search asks of a model. A batch has sentences; each has hypotheses, as many as the others have."""
+    """What a search asks of a model. A batch has sentences; all have the same number of hypotheses."""
 
     def start(self, batch: Batch) -> State:
-        """The state before the first word: one hypothesis a sentence."""
+        """The state before the first word: one hypothesis per sentence."""
 
     def step(self, state: State, last: Tensor) -> tuple[Tensor, State]:
         """last: sentences x hypotheses -> log-probabilities of the next word, sentences x hypotheses x words."""
@@ -50,6 +48,15 @@ class Steps(Protocol[Batch, State]):
 
 
 @dataclass(frozen=True, slots=True)
+class Hypothesis:
+    """Predicted tokens, without begin and end; `log_prob` has that of the end in it."""
+
+    tokens: tuple[int, ...]
+    log_prob: float
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
 class Beam:
     """The hypotheses that go on."""
 
@@ -57,50 +64,91 @@ class Beam:
     tokens: Tensor  # sentences x hypotheses x length
     log_probs: Tensor  # sentences x hypotheses, best first; -inf: a place without a hypothesis
 
-    @classmethod
-    def begin(cls, sentences: int, device: torch.device) -> Beam:
-        tokens = torch.full((sentences, 1, 1), BOS, device=device)
-        log_probs = torch.zeros(sentences, 1, dtype=torch.float64, device=device)
-        return cls(torch.arange(sentences, device=device), tokens, log_probs)
 
-    def select(self, places: Tensor) -> Beam:
-        """Some of the sentences."""
-        return Beam(self.sentences[places], self.tokens[places], self.log_probs[places])
+class _Finished:
+    """The best few hypotheses of each sentence that have ended.
+
+    `bar` is the score of the last hypothesis kept of each sentence, once there are as many as wanted.
+    """
+
+    def __init__(self, settings: BeamSettings, sizes: Tensor):
+        self.settings, self.sizes = settings, sizes
+        self.kept: list[list[Hypothesis]] = [[] for _ in range(len(sizes))]
+        self.bar = torch.full((len(sizes),), -torch.inf, dtype=torch.float64, device=sizes.device)
+
+    def keep(self, beam: Beam, ends: Tensor, counted: Tensor, length: int) -> None:
+        """Keep those hypotheses that end here and are among the best of their sentence so far."""
+        scores = score_of(ends, length, self.sizes[beam.sentences], self.settings)
+        counted = counted & (scores >= self.bar[beam.sentences][:, None])
+        tokens = beam.tokens[counted][:, 1:].tolist()
+        where = beam.sentences[counted.nonzero()[:, 0]].tolist()
+        for sentence, *found in zip(where, tokens, ends[counted].tolist(), scores[counted].tolist(), strict=True):
+            kept = self.kept[sentence]
+            kept.append(Hypothesis(tuple(found[0]), *found[1:]))
+            kept.sort(key=lambda one: (-one.score, one.tokens))
+            del kept[self.settings.best :]
+            if len(kept) == self.settings.best:
+                self.bar[sentence] = kept[-1].score
+
+    def is_over(self, beam: Beam) -> Tensor:
+        """For which sentences nothing that goes on can become as good as the worst that is kept.
+
+        The log-probability only falls, so no hypothesis does better than with the longest length at no cost (Huang,
+        Zhao and Ma 2017).
+        """
+        best = beam.log_probs[:, :1]  # sentences x 1
+        nothing_left = best[:, 0] == -torch.inf
+        if not self.settings.stop_early:
+            return nothing_left
+        at_most = score_of(best, self.settings.longest, self.sizes[beam.sentences], self.settings)
+        return nothing_left | (self.bar[beam.sentences] > at_most[:, 0])
+
+
+def score_of(log_probs: Tensor, length: int, sizes: Tensor, settings: BeamSettings) -> Tensor:
+    """log_probs: sentences x hypotheses of one length, the end counted; sizes: of the sources -> their scores."""
+    if settings.scoring == "normalised":
+        return log_probs / float(length**settings.power)
+    if settings.scoring == "rewarded":
+        return log_probs + settings.reward * (settings.bound * sizes.double()).clamp(max=length)[:, None]
+    return log_probs
 
 
 @torch.inference_mode()
 def search(model: Steps[Batch, State], batch: Batch, settings: BeamSettings) -> list[list[Hypothesis]]:
     """The best hypotheses of each sentence, best first: `settings.best` of them, or all that there are."""
     sizes = model.sizes(batch)
-    scores = Scores(settings, sizes)
-    finished = Finished(len(sizes), settings.best, sizes.device)
-    beam = Beam.begin(len(sizes), sizes.device)
-    with _within_memory(settings, len(sizes)), _without_dropout(model):
+    sentences, device = len(sizes), sizes.device
+    finished = _Finished(settings, sizes)
+    begin = torch.full((sentences, 1, 1), BOS, device=device)
+    none_yet = torch.zeros(sentences, 1, dtype=torch.float64, device=device)
+    beam = Beam(torch.arange(sentences, device=device), begin, none_yet)
+    with _within_memory(settings, sentences), _without_dropout(model):
         state = model.start(batch)
         for length in range(1, settings.longest + 1):
             log_probs, state = model.step(state, beam.tokens[:, :, -1])
             ends = _ends(beam, log_probs)
             if length == settings.longest:
-                _finish(beam, ends, ends > -torch.inf, length, scores, finished)
+                finished.keep(beam, ends, ends > -torch.inf, length)
                 break
             next_beam, parents = _go_on(beam, log_probs, settings.beam)
-            _finish(beam, ends, _is_among_best(ends, next_beam, settings.beam), length, scores, finished)
-            going = ~_is_over(next_beam, scores, finished, settings)
+            finished.keep(beam, ends, _is_among_best(ends, next_beam, settings.beam), length)
+            going = ~finished.is_over(next_beam)
             places = None if bool(going.all()) else going.nonzero()[:, 0]
             if places is not None:
-                next_beam, parents = next_beam.select(places), parents[places]
+                left = (next_beam.sentences[places], next_beam.tokens[places], next_beam.log_probs[places])
+                next_beam, parents = Beam(*left), parents[places]
             if not len(next_beam.sentences):
                 break
             state = model.reorder(state, places, parents.flatten())
             beam = next_beam
-    return finished.best()
+    return finished.kept
 
 
 def _ends(beam: Beam, log_probs: Tensor) -> Tensor:
     """What each hypothesis would be worth if it ended here: sentences x hypotheses."""
     ends = log_probs[:, :, EOS].double().clamp(max=0)
     if bool(ends.isnan().any()):
-        raise PolyrefError("the model gives log-probabilities that are no numbers; train it anew")
+        raise PolyrefError("the model gives log-probabilities that are not numbers; train it again")
     return beam.log_probs + ends
 
 
@@ -108,8 +156,6 @@ def _go_on(beam: Beam, log_probs: Tensor, width: int) -> tuple[Beam, Tensor]:
     """The best hypotheses with one more word, and the rows of those that they come from: sentences x hypotheses."""
     sentences, hypotheses, _ = log_probs.shape
     words = log_probs[:, :, EOS + 1 :].flatten(0, 1)  # (sentences * hypotheses) x words: padding and begin are none
-    if not words.shape[1]:
-        raise PolyrefError("the model has no words to say; give it a vocabulary")
     values, tokens = best_words(words, min(width, words.shape[1]))  # (sentences * hypotheses) x candidates
     each = values.shape[1]
     # Summed in double precision: what differs by a rounding error of single precision is not a tie.
@@ -133,30 +179,9 @@ def _is_among_best(ends: Tensor, going_on: Beam, width: int) -> Tensor:
     return among & (ends > -torch.inf)
 
 
-def _finish(beam: Beam, ends: Tensor, counted: Tensor, length: int, scores: Scores, finished: Finished) -> None:
-    """Keep those hypotheses that end here and are among the best of their sentence so far."""
-    values = scores.of(ends, beam.sentences, length)
-    counted = counted & (values >= finished.bar[beam.sentences][:, None])
-    tokens = beam.tokens[counted][:, 1:].tolist()
-    where = beam.sentences[counted.nonzero()[:, 0]].tolist()
-    for sentence, row, log_prob, score in zip(
-        where, tokens, ends[counted].tolist(), values[counted].tolist(), strict=True
-    ):
-        finished.keep(sentence, Hypothesis(tuple(row), log_prob, score))
-
-
-def _is_over(beam: Beam, scores: Scores, finished: Finished, settings: BeamSettings) -> Tensor:
-    """For which sentences nothing that goes on can become as good as the worst that is kept."""
-    best = beam.log_probs[:, :1]  # sentences x 1
-    nothing_left = best[:, 0] == -torch.inf
-    if not settings.stop_early:
-        return nothing_left
-    return nothing_left | (finished.bar[beam.sentences] > scores.at_most(best, beam.sentences)[:, 0])
-
-
 @contextmanager
 def _within_memory(settings: BeamSettings, batch: int) -> Iterator[None]:
-    """Say what takes so much memory; torch has no class of its own for that on a processor."""
+    """Name what takes so much memory; torch has no class of its own for that on a processor."""
     try:
         yield
     except (MemoryError, RuntimeError) as error:
@@ -178,3 +203,53 @@ def _without_dropout(model: object) -> Iterator[None]:
         yield
     finally:
         model.train()
+
+
+# -- the best of many candidates, with ties settled -----------------------------------------------------------------
+#
+# topk is fast and leaves ties open. So it is asked for one candidate more than wanted: where no two neighbours are
+# equal there is no tie, and where there is one, a stable sort settles it.
+
+
+def best_words(values: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    """The highest values of each row and their places, the lower place first where they are equal: rows x count."""
+    highest, places = _highest(values, min(count + 1, values.shape[1]))
+    tied = _has_ties(highest)
+    highest, places = highest[:, :count], places[:, :count]
+    if bool(tied.any()):
+        ordered, settled = values[tied].sort(dim=1, descending=True, stable=True)
+        highest[tied], places[tied] = ordered[:, :count], settled[:, :count]
+    return highest, places
+
+
+def best_candidates(values: Tensor, tokens: Tensor, count: int) -> Tensor:
+    """The places of the highest values of each row, the lower token first where they are equal: rows x count."""
+    highest, places = values.topk(min(count + 1, values.shape[1]), 1)
+    tied = _has_ties(highest)
+    places = places[:, :count]
+    if bool(tied.any()):
+        by_token = tokens[tied].sort(dim=1, stable=True).indices
+        order = values[tied].gather(1, by_token).sort(dim=1, descending=True, stable=True).indices[:, :count]
+        places[tied] = by_token.gather(1, order)
+    return places
+
+
+def _has_ties(highest: Tensor) -> Tensor:
+    """Of -inf there are many, and none is wanted."""
+    return ((highest[:, 1:] == highest[:, :-1]) & (highest[:, 1:] > -torch.inf)).any(1)
+
+
+def _highest(values: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    """topk along long rows: the best are in the blocks that have the best maxima, or behind the last whole block."""
+    length = values.shape[1]
+    blocks = length // _BLOCK
+    if blocks < 2 * count:
+        return values.topk(count, 1)
+    split = torch.unflatten(values[:, : blocks * _BLOCK], 1, (blocks, _BLOCK))  # rows x blocks x block
+    chosen = split.amax(2).topk(count, 1, sorted=False).indices  # rows x count
+    inside = split.gather(1, chosen[:, :, None].expand(-1, -1, _BLOCK)).flatten(1)  # rows x (count * block)
+    near = torch.cat([inside, values[:, blocks * _BLOCK :]], 1)
+    highest, found = near.topk(count, 1)
+    within = chosen.gather(1, (found // _BLOCK).clamp(max=count - 1)) * _BLOCK + found % _BLOCK
+    behind = found - count * _BLOCK + blocks * _BLOCK
+    return highest, torch.where(found < count * _BLOCK, within, behind)

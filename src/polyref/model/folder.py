@@ -1,4 +1,4 @@
-"""A trained model in a folder, and what it says.
+"""A trained model in a folder, and what it generates.
 
 In:   a model with its vocabularies; a folder.
 Out:  the folder, with weights as safetensors and everything else as JSON; a TrainedModel that generates text.
@@ -11,35 +11,34 @@ now and then a text, would depend on what else is in it.
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterable, Sequence
-from copy import deepcopy
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
-from typing import Any, Literal, get_args
+from pkgutil import resolve_name
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import torch
+from safetensors.torch import save_file
 
-from polyref.errors import InputError, OutputError, SettingsError
+from polyref.errors import InputError, SettingsError
 from polyref.features.features import Features
-from polyref.fit.checkpoint import has_checkpoint
-from polyref.fit.device import device_named
-from polyref.fit.settings import Device
-from polyref.model.batch import CaptionBatch, TranslationBatch, on_device
+from polyref.files import whole_path, write_whole, writing
+from polyref.fit import Device
+from polyref.fit.checkpoint import has_checkpoint, read_tensors
+from polyref.fit.processes import device_named
 from polyref.model.beam import search
-from polyref.model.captioner import Captioner
-from polyref.model.settings import BeamSettings, CaptionerSettings, TranslatorSettings, check_size
-from polyref.model.translator import Translator
-from polyref.model.weights import check_weights, copy_weights, load_weights, replacing, save_weights, shapes_of
+from polyref.model.layers import on_device
+from polyref.model.settings import KINDS, BeamSettings, check_size, kind_of
 from polyref.text.subwords import Subwords
 
-Kind = Literal["translator", "captioner"]
 VERSION = 1
 ABOUT, WEIGHTS, SOURCE, TARGET = "model.json", "weights.safetensors", "source.json", "target.json"
-_TARGET_WORDS = "words.vectors.weight"
 _TRAINING_ONLY = ("dropout", "label_smoothing")
 _CURE = "give a folder that polyref train has made"
+Inputs = Iterable[str] | npt.NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,25 +52,25 @@ class Generated:
 
 @dataclass(frozen=True)
 class TrainedModel:
-    """A model with its vocabularies. `source` is None for a captioner, whose sources are features of images.
+    """A model with its vocabularies. `source` is None where sources are features of images.
 
-    `fold_case`: it was trained on lower-cased text, and reads and says nothing else. `beam` is how it searches unless
+    `fold_case`: it was trained on lower-cased text, and reads and writes nothing else. `beam` is how it searches unless
     it is told otherwise.
     """
 
-    model: Translator | Captioner
+    model: Any  # of one of the KINDS
     source: Subwords | None
     target: Subwords
     beam: BeamSettings
     fold_case: bool = False
 
     @property
-    def kind(self) -> Kind:
-        return "translator" if isinstance(self.model, Translator) else "captioner"
+    def kind(self) -> str:
+        return kind_of(self.model.settings)
 
     def generate(
         self,
-        inputs: Iterable[str] | npt.NDArray[np.float32],
+        inputs: Inputs,
         *,
         features: Features | str | Path | None = None,
         beam: BeamSettings | None = None,
@@ -91,112 +90,97 @@ class TrainedModel:
             check_size("best", best)
             beam = replace(beam, best=best, beam=max(beam.beam, best))
         check_size("batch", batch)
-        rows = self.rows(inputs, features)
+        rows = self._images(inputs, features) if self.source is None else self._texts(inputs, features, self.source)
         # Like lengths together: less is padded, and a batch ends with its longest.
         order = sorted(range(len(rows)), key=lambda place: (len(rows[place]), place))
+        device = next(self.model.parameters()).device
         found: list[list[Generated]] = [[] for _ in rows]
         for first in range(0, len(order), batch):
             places = order[first : first + batch]
-            for place, texts in zip(places, self._search([rows[place] for place in places], beam), strict=True):
-                found[place] = texts
+            given = on_device(self.model.batch([rows[place] for place in places]), device)
+            for place, hypotheses in zip(places, search(self.model, given, beam), strict=True):
+                found[place] = [
+                    Generated(self.target.decode(one.tokens), one.score, one.log_prob) for one in hypotheses
+                ]
         return found
 
-    def rows(
-        self, inputs: Iterable[str] | npt.NDArray[np.float32], features: Features | str | Path | None = None
-    ) -> Sequence[Any]:
-        """What the model reads: token numbers of sources, or features of images."""
-        if isinstance(self.model, Captioner):
-            return self._images(inputs, features)
+    def _texts(self, inputs: Inputs, features: object, subwords: Subwords) -> Sequence[Sequence[int]]:
+        """Token numbers of sources."""
         if features is not None:
-            raise SettingsError("a translator reads texts; leave the features out")
-        texts = _texts(inputs, "a translator reads texts")
-        assert self.source is not None
-        return self.source.encode_all([text.lower() for text in texts] if self.fold_case else texts)
+            raise SettingsError(f"a {self.kind} reads texts; leave the features out")
+        texts = _strings(inputs, f"a {self.kind} reads texts")
+        return subwords.encode_all([text.lower() for text in texts] if self.fold_case else texts)
 
-    def _images(
-        self, inputs: Iterable[str] | npt.NDArray[np.float32], features: Features | str | Path | None
-    ) -> Sequence[Any]:
+    def _images(self, inputs: Inputs, features: Features | str | Path | None) -> Sequence[npt.NDArray[np.float32]]:
+        """Features of images."""
         if isinstance(inputs, np.ndarray):
             ids = [str(row) for row in range(len(inputs))]
             features = Features(ids, inputs, name="the inputs")
         elif features is None:
-            raise SettingsError("a captioner reads features of images; give the file that holds them")
+            raise SettingsError(f"a {self.kind} reads features of images; give the file that holds them")
         else:
-            ids = _texts(inputs, "a captioner reads ids of images, or an array of their features")
+            ids = _strings(inputs, f"a {self.kind} reads ids of images, or an array of their features")
             features = features if isinstance(features, Features) else Features.open(features)
-        assert isinstance(self.model, Captioner)
         features.check(ids, size=self.model.settings.feature_size)
         return list(features.rows(ids))
 
-    def _search(self, rows: Sequence[Any], beam: BeamSettings) -> list[list[Generated]]:
-        device = next(self.model.parameters()).device
-        if isinstance(self.model, Translator):
-            found = search(self.model, on_device(TranslationBatch.of(rows), device), beam)
-        else:
-            found = search(self.model, on_device(CaptionBatch.of(np.stack(rows)), device), beam)
-        return [
-            [Generated(self.target.decode(one.tokens), one.score, one.log_prob) for one in of_one] for of_one in found
-        ]
 
-
-def _texts(inputs: Iterable[str], reads: str) -> list[str]:
-    if isinstance(inputs, str):
-        raise SettingsError(f"{reads}, but the input is one text; give a list of them")
-    try:
-        texts = list(inputs)
-    except TypeError:
-        raise SettingsError(f"{reads}, but the input is {inputs!r}; give a list of texts") from None
+def _strings(inputs: object, reads: str) -> list[str]:
+    cure = "give a list of strings"
+    if isinstance(inputs, str) or not isinstance(inputs, Iterable):
+        raise SettingsError(f"{reads}, but the input is {inputs!r}; {cure}")
+    texts = list(inputs)
     if wrong := next((type(text) for text in texts if not isinstance(text, str)), None):
-        raise SettingsError(f"{reads}, but one of the inputs is of the type {wrong.__name__}; give a list of texts")
+        raise SettingsError(f"{reads}, but one of the inputs is of the type {wrong.__name__}; {cure}")
     return texts
 
 
-def new_model(
-    kind: Kind, settings: dict[str, Any], source: Subwords | None, target: Subwords
-) -> Translator | Captioner:
-    """A model with fresh weights, for vocabularies; the settings are those of model/settings.py."""
-    if kind == "translator":
-        assert source is not None
-        return Translator(TranslatorSettings(**settings), source_words=len(source), target_words=len(target))
-    return Captioner(CaptionerSettings(**settings), words=len(target))
+def new_model(settings: Any, source: Subwords | None, target: Subwords) -> Any:
+    """A model with fresh weights, for settings of one of the KINDS and for vocabularies."""
+    words = {} if source is None else {"source_words": len(source)}
+    return resolve_name(KINDS[kind_of(settings)].model)(settings, **words, target_words=len(target))
+
+
+# -- the folder -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _About:
+    """What a folder says about its model, besides its vocabularies and weights."""
+
+    kind: str
+    fold_case: bool
+    settings: Any
+    beam: BeamSettings
 
 
 def save_model(trained: TrainedModel, folder: str | Path, *, weights: Path | None = None) -> None:
     """Write a model into a folder; `load_model` reads it back. `weights`: those of a file, not the model's own.
 
-    A folder that already holds such a model with other weights can be read at any moment; in any other, what it is
-    about is written last.
+    A folder that already holds such a model with other weights can be read at any moment; in any other, model.json is
+    written last.
     """
     folder = Path(folder)
-    about = {
-        "version": VERSION,
-        "kind": trained.kind,
-        "fold_case": trained.fold_case,
-        "settings": asdict(trained.model.settings),
-        "beam": asdict(trained.beam),
-    }
-    try:
+    about = _About(trained.kind, trained.fold_case, trained.model.settings, trained.beam)
+    with writing(folder, "give another place"):
         folder.mkdir(parents=True, exist_ok=True)
         is_there = _holds(folder, about, trained)
         if not is_there:
             (folder / ABOUT).unlink(missing_ok=True)
-        if weights is None:
-            # As they were trained; what was loaded has been made wider.
-            save_weights(deepcopy(trained.model).float(), folder / WEIGHTS)
-        else:
-            copy_weights(weights, folder / WEIGHTS)
+        with whole_path(folder / WEIGHTS) as new:
+            if weights is not None:
+                shutil.copyfile(weights, new)
+            else:  # as they were trained; what was loaded is in double precision
+                save_file({name: one.float().contiguous() for name, one in trained.model.state_dict().items()}, new)
         if is_there:
             return
         trained.target.save(folder / TARGET)
         if trained.source is not None:
             trained.source.save(folder / SOURCE)
-        with replacing(folder / ABOUT) as new:
-            new.write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
-    except OSError as error:
-        raise OutputError(f"{folder}: cannot be written ({error.strerror or error}); give another place") from None
+        write_whole(folder / ABOUT, (json.dumps({"version": VERSION, **asdict(about)}, indent=1) + "\n").encode())
 
 
-def _holds(folder: Path, about: dict[str, Any], trained: TrainedModel) -> bool:
+def _holds(folder: Path, about: _About, trained: TrainedModel) -> bool:
     """Whether a folder has this model in it, whatever its weights are."""
     try:
         return (
@@ -208,32 +192,21 @@ def _holds(folder: Path, about: dict[str, Any], trained: TrainedModel) -> bool:
         return False
 
 
-def check_start(
-    folder: str | Path, *, kind: Kind, settings: TranslatorSettings | CaptionerSettings, fold_case: bool
-) -> None:
+def check_start(folder: str | Path, *, kind: str, settings: Any, fold_case: bool) -> None:
     """Refuse a folder whose weights are no start for such a model. What only training looks at may differ."""
-    folder = Path(folder)
-    about = _about(folder)
-    if about["kind"] != kind:
-        problem = f"it is a {about['kind']}, and the recipe trains a {kind}"
+    about = _about(Path(folder))
+    if about.kind != kind:
+        problem = f"it is a {about.kind}, and the recipe trains a {kind}"
         raise InputError(problem, f"start from a {kind}, or change model.kind", file=str(folder))
-    there = _settings_of(about, folder)
     pairs = {
-        f"model.{one.name}": (getattr(there, one.name), getattr(settings, one.name))
+        f"model.{one.name}": (getattr(about.settings, one.name), getattr(settings, one.name))
         for one in fields(settings)
         if one.name not in _TRAINING_ONLY
     }
-    for key, (old, new) in (pairs | {"data.fold_case": (about["fold_case"], fold_case)}).items():
+    for key, (old, new) in (pairs | {"data.fold_case": (about.fold_case, fold_case)}).items():
         if old != new:
             problem = f"{key} is {json.dumps(old)} there and {json.dumps(new)} in the recipe"
             raise InputError(problem, f"set it to {json.dumps(old)}, or start from another model", file=str(folder))
-
-
-def _settings_of(about: dict[str, Any], folder: Path) -> TranslatorSettings | CaptionerSettings:
-    try:
-        return (TranslatorSettings if about["kind"] == "translator" else CaptionerSettings)(**about["settings"])
-    except (TypeError, SettingsError) as error:
-        raise InputError(f"{ABOUT} does not describe a model ({error})", _CURE, file=str(folder)) from None
 
 
 def load_model(folder: str | Path, device: Device = "auto") -> TrainedModel:
@@ -242,56 +215,56 @@ def load_model(folder: str | Path, device: Device = "auto") -> TrainedModel:
     folder = Path(folder)
     about = _about(folder)
     target = Subwords.load(folder / TARGET)
-    source = Subwords.load(folder / SOURCE) if about["kind"] == "translator" else None
-    _check_sizes(folder, source, target)
-    try:
-        beam = BeamSettings(**about["beam"])
-        with torch.device("meta"):  # no memory for sizes that the weights do not have
-            check_weights(new_model(about["kind"], about["settings"], source, target), folder / WEIGHTS)
-        with torch.random.fork_rng(devices=[]):  # weights are drawn only to be replaced
-            model = new_model(about["kind"], about["settings"], source, target)
-    except (TypeError, SettingsError) as error:
-        raise InputError(f"{ABOUT} does not describe a model ({error})", _CURE, file=str(folder)) from None
+    source = None if KINDS[about.kind].reads_images else Subwords.load(folder / SOURCE)
+    with torch.device("meta"):  # no memory for sizes that the weights do not have
+        model = new_model(about.settings, source, target)
     load_weights(model, folder / WEIGHTS)
-    return TrainedModel(model.double().to(place).eval(), source, target, beam, about["fold_case"])
+    return TrainedModel(model.double().to(place).eval(), source, target, about.beam, about.fold_case)
 
 
-def _check_sizes(folder: Path, source: Subwords | None, target: Subwords) -> None:
-    """Refuse subwords that the weights are not for."""
-    path = folder / WEIGHTS
-    shapes = shapes_of(path)
-    for name, file, subwords in (("source.weight", SOURCE, source), (_TARGET_WORDS, TARGET, target)):
-        if subwords is not None and name in shapes and shapes[name][:1] != (len(subwords),):
-            size = shapes[name][0] if shapes[name] else 0
-            problem = f"the weights are for {size:,} subwords, but {file} has {len(subwords):,}"
-            raise InputError(problem, "put back the file that the model was trained with", file=str(path))
+def load_weights(model: torch.nn.Module, path: Path) -> None:
+    """Give a model the weights of a file; those of another model are refused by name.
 
-
-def _about(folder: Path) -> dict[str, Any]:
-    if folder.is_file():
-        raise InputError("this is a file", "give the folder that polyref train has made", file=str(folder))
-    if not folder.is_dir():
-        raise InputError("there is no such folder", _CURE, file=str(folder))
+    A model on torch's device "meta" gets memory when they are known to fit.
+    """
+    wanted = model.state_dict()
     try:
-        about = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
+        weights = read_tensors(path, wanted)
+    except ValueError as error:
+        cure = "put back the files that the model was trained with, or train it again"
+        raise InputError(f"the weights cannot be read ({error})", cure, file=str(path)) from None
+    if any(weight.is_meta for weight in wanted.values()):
+        model.to_empty(device="cpu")
+    model.load_state_dict(weights)
+
+
+def _about(folder: Path) -> _About:
+    def refusal(problem: str, cure: str = _CURE) -> InputError:
+        return InputError(problem, cure, file=str(folder))
+
+    if not folder.is_dir():
+        raise refusal("this is a file" if folder.is_file() else "there is no such folder")
+    try:
+        about = json.loads((folder / ABOUT).read_bytes())
     except FileNotFoundError:
         if has_checkpoint(folder):
             problem = f"there is no {ABOUT} in it: its training has not come to a model yet"
-            raise InputError(problem, "go on with it: polyref train", file=str(folder)) from None
-        raise InputError(f"there is no {ABOUT} in it", _CURE, file=str(folder)) from None
+            raise refusal(problem, "go on with it: polyref train") from None
+        raise refusal(f"there is no {ABOUT} in it") from None
     except (OSError, ValueError, RecursionError) as error:
-        raise InputError(f"{ABOUT} cannot be read ({error})", _CURE, file=str(folder)) from None
+        raise refusal(f"{ABOUT} cannot be read ({error})") from None
     if not isinstance(about, dict) or "version" not in about:
-        raise InputError(f"{ABOUT} is about no model", _CURE, file=str(folder))
+        raise refusal(f"{ABOUT} does not describe a model")
     if about["version"] != VERSION:
-        raise InputError(
-            f"the model is of version {about['version']}, and this polyref reads {VERSION}",
-            "train it again, or use the polyref that made it",
-            file=str(folder),
-        )
+        problem = f"the model is of version {about['version']}, and this polyref reads {VERSION}"
+        raise refusal(problem, "train it again, or use the polyref that made it")
     for key, kind in (("kind", str), ("fold_case", bool), ("settings", dict), ("beam", dict)):
         if not isinstance(about.get(key), kind):
-            raise InputError(f'{ABOUT} says no "{key}"', _CURE, file=str(folder))
-    if about["kind"] not in get_args(Kind):
-        raise InputError(f'{ABOUT} is about an unknown kind of model, "{about["kind"]}"', _CURE, file=str(folder))
-    return about
+            raise refusal(f'{ABOUT} has no "{key}"')
+    if about["kind"] not in KINDS:
+        raise refusal(f'{ABOUT} is about an unknown kind of model, "{about["kind"]}"')
+    try:
+        settings, beam = KINDS[about["kind"]].settings(**about["settings"]), BeamSettings(**about["beam"])
+    except (TypeError, SettingsError) as error:
+        raise refusal(f"{ABOUT} does not describe a model ({error})") from None
+    return _About(about["kind"], about["fold_case"], settings, beam)

@@ -7,6 +7,7 @@ Nothing here needs torch: a recipe can be checked without it.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from polyref.errors import SettingsError
@@ -118,3 +119,24 @@ def check_size(name: str, value: int, most: int = _LARGEST) -> None:
 # The paper's: a beam of 15 and a length reward for translation, a beam of 5 for captions.
 TRANSLATING = BeamSettings(beam=15, scoring="rewarded")
 CAPTIONING = BeamSettings(beam=5, longest=40)
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of model: its settings, the name of its class (which needs torch), and how it searches by default."""
+
+    settings: type[Any]
+    model: str
+    beam: BeamSettings
+    reads_images: bool = False  # whether sources are features of images, not texts
+
+
+KINDS = {
+    "translator": Kind(TranslatorSettings, "polyref.model.translator:Translator", TRANSLATING),
+    "captioner": Kind(CaptionerSettings, "polyref.model.captioner:Captioner", CAPTIONING, reads_images=True),
+}
+
+
+def kind_of(settings: object) -> str:
+    """The kind of model that settings are for."""
+    return next(name for name, kind in KINDS.items() if type(settings) is kind.settings)

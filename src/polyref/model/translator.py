@@ -12,11 +12,35 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from polyref.model.attention import Attention, Memory
-from polyref.model.batch import Targets, TranslationBatch, are_real
-from polyref.model.recurrence import LstmState, make_lstm, run, run_forward, step
+from polyref.model.layers import (
+    Attention,
+    LstmState,
+    Memory,
+    Rows,
+    Targets,
+    Words,
+    make_lstm,
+    padded,
+    run_forward,
+    run_packed,
+    step,
+)
 from polyref.model.settings import TranslatorSettings
-from polyref.model.words import Words, check_tokens
+from polyref.text.subwords import EOS
+
+
+@dataclass(frozen=True, slots=True)
+class TranslationBatch:
+    """Sources, and their targets where they are known."""
+
+    source: Tensor  # sentences x source tokens, each with its end
+    source_lengths: Tensor  # sentences
+    targets: Targets | None = None
+
+    @classmethod
+    def of(cls, sources: Rows, targets: Rows | None = None) -> TranslationBatch:
+        """Rows of token numbers without begin and end."""
+        return cls(*padded([[*row, EOS] for row in sources]), Targets.of(targets))
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +53,9 @@ class Translating:
 
 
 class Translator(nn.Module):
-    """Reads `source_words` different tokens and says `target_words`."""
+    """Reads `source_words` different tokens and predicts `target_words`."""
+
+    batch = TranslationBatch.of
 
     def __init__(self, settings: TranslatorSettings, *, source_words: int, target_words: int):
         super().__init__()
@@ -50,32 +76,26 @@ class Translator(nn.Module):
     # -- training -----------------------------------------------------------------------------------------------
 
     def loss(self, batch: TranslationBatch) -> tuple[Tensor, int]:
-        """The summed negative log-likelihood of the targets, and how many tokens they have, their ends among them."""
-        targets = batch.targets
-        if targets is None:
-            raise ValueError("a batch without targets has no loss")
-        check_tokens(self.words.vectors, targets.inputs, "target")
+        """The summed negative log-likelihood of the targets, and their number of tokens, their ends among them."""
+        assert batch.targets is not None
         memory, state = self.encode(batch)
-        real = are_real(targets.lengths, targets.inputs.shape[1])
         attended = self._step_by_step if self.settings.input_feeding else self._at_once
-        states = self.drop(attended(targets, real, memory, state))  # target tokens x states
-        smoothing = self.settings.label_smoothing if self.training else 0.0
-        return self.words.cost(states, targets.outputs[real], smoothing), targets.tokens
+        states = self.drop(attended(batch.targets, memory, state))  # target tokens x states
+        return self.words.cost(states, batch.targets, self.settings.label_smoothing)
 
     def encode(self, batch: TranslationBatch) -> tuple[Memory, LstmState]:
         """What the decoder can look at, and the state that it starts from."""
-        check_tokens(self.source, batch.source, "source")
         vectors = self.drop(self.source(batch.source))  # sentences x source x embedding
-        states, last = run(self.encoder, vectors, batch.source_lengths)
+        states, last = run_packed(self.encoder, vectors, batch.source_lengths)
         return self.attention.memory(states, batch.source_lengths), LstmState(_joined(last.hidden), _joined(last.cells))
 
-    def _at_once(self, targets: Targets, real: Tensor, memory: Memory, state: LstmState) -> Tensor:
+    def _at_once(self, targets: Targets, memory: Memory, state: LstmState) -> Tensor:
         """All steps of the decoder, then all of attention: target tokens x states."""
         vectors = self.drop(self.words.read(targets.inputs))  # sentences x steps x embedding
         states = run_forward(self.decoder, vectors, state)
-        return self.attention.attended(self.attention.look(states, memory)[real])
+        return self.attention.attended(self.attention.look(states, memory)[targets.real])
 
-    def _step_by_step(self, targets: Targets, real: Tensor, memory: Memory, state: LstmState) -> Tensor:
+    def _step_by_step(self, targets: Targets, memory: Memory, state: LstmState) -> Tensor:
         """Each step of the decoder reads what the one before attended to: target tokens x states."""
         vectors = self.drop(self.words.read(targets.inputs))  # sentences x steps x embedding
         attended = vectors.new_zeros(len(vectors), self.settings.state_size)
@@ -85,13 +105,13 @@ class Translator(nn.Module):
             looked = self.attention.look(state.hidden[-1][:, None], memory)  # sentences x 1 x 2 states
             attended = self.attention.attended(looked)[:, 0]
             found.append(attended)
-        return torch.stack(found, 1)[real]
+        return torch.stack(found, 1)[targets.real]
 
     # -- search -------------------------------------------------------------------------------------------------
 
     def start(self, batch: TranslationBatch) -> Translating:
         memory, state = self.encode(batch)
-        return Translating(memory, state, memory.values.new_zeros(len(batch), self.settings.state_size))
+        return Translating(memory, state, memory.values.new_zeros(len(batch.source), self.settings.state_size))
 
     def step(self, state: Translating, last: Tensor) -> tuple[Tensor, Translating]:
         sentences, hypotheses = last.shape

@@ -2,7 +2,7 @@
 
 In:   texts, and how large the vocabulary may be.
 Out:  token numbers for a text, and exactly the text for its token numbers.
-Not:  words as they are aligned and scored (tokens.py), batches of numbers (model/batch.py).
+Not:  words as they are aligned and scored (tokens.py), batches of numbers (model/layers.py).
 
 The units are bytes, so that no text is unknown and none is changed: not its spaces, its line breaks or its marks. One
 vocabulary for a language, or one for two together: that is a matter of which texts it is learned from.
