@@ -13,9 +13,8 @@ from hypothesis import settings
 from polyref.align import UNIT, Links, Matrix, MergeOrder, align
 from polyref.compiled import cache_folder
 from polyref.lattice import CompiledEngine, Engine, Lattice, PlainEngine
-from polyref.lattice import engine as engine_module
-from polyref.lattice import search as search_module
-from polyref.lattice.numbering import number_words
+from polyref.lattice import lattice as lattice_module
+from polyref.lattice.references import Numbering
 from polyref.text import TextSettings, tokenize
 
 # The same examples on every run, in CI as at home; `--hypothesis-profile wide` looks for new ones.
@@ -70,12 +69,11 @@ def either_engine(engine_name: str, request: pytest.FixtureRequest) -> Engine:
     return request.getfixturevalue(engine_name)
 
 
-@pytest.fixture(scope="module", params=[0, search_module.LIST_LIMIT], ids=["searched", "listed"])
+@pytest.fixture(scope="module", params=[0, lattice_module.LIST_LIMIT], ids=["searched", "listed"])
 def way(request: pytest.FixtureRequest) -> Iterator[None]:
     """The test runs twice: small lattices are searched as large ones are, and they are listed."""
     with pytest.MonkeyPatch.context() as patch:
-        for module in (engine_module, search_module):
-            patch.setattr(module, "LIST_LIMIT", request.param)
+        patch.setattr(lattice_module, "LIST_LIMIT", request.param)
         yield
 
 
@@ -107,6 +105,6 @@ def _lattice_of(
     """The lattice of texts. `similarity` goes over all words of the distinct ones; None aligns them hard."""
     text = TextSettings()
     tokens = [tokenize(reference, text) for reference in references]
-    numbering = number_words(tokens)
-    compressed = engine.compress(numbering.references, similarity, penalty, merge_order)
-    return Lattice(tokens, numbering, compressed, engine, text=text, penalty=None)
+    numbering = Numbering.of(tokens)
+    after, automaton = engine.merged(numbering, similarity, penalty, merge_order)
+    return Lattice(tokens, numbering, after, automaton, engine, text=text, penalty=None)

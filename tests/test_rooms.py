@@ -153,7 +153,6 @@ def cycle_in(graph: dict[str, set[str]]) -> list[str]:
     return next((found for name in sorted(graph) if (found := visit(name, []))), [])
 
 
-@pytest.mark.xfail(reason="the lattice room has a cycle; this mark goes with it")
 def test_no_modules_import_each_other_not_even_inside_functions():
     graph = {name: set(imported_modules(module.read_text("utf-8"), module)) for name, module in NAMES.items()}
     assert cycle_in(graph) == []

@@ -2,7 +2,7 @@
 
 In:   a function of numbers and arrays, with its fixed signature.
 Out:  the same function as machine code, from the disk cache where it has been compiled before.
-Not:  the kernels themselves (a module named kernels.py in the room that needs it).
+Not:  the kernels themselves (kernels.py, or a folder named compiled, in the room that needs them).
 
 Numba does not notice when a function that a kernel calls has changed in another file. So the cache folder is
 named after a hash of all kernel modules: another version of polyref never runs stale code.
@@ -55,11 +55,12 @@ def cache_folder() -> Path:
         os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "polyref"
     )
     digest = hashlib.sha256()
-    for source in sorted(Path(__file__).parent.rglob("*kernels.py")):
-        digest.update(source.read_bytes())
+    for source in sorted(Path(__file__).parent.rglob("*.py")):
+        if source.name == "kernels.py" or source.parent.name == "compiled":
+            digest.update(source.read_bytes())
     return Path(base, f"kernels-{digest.hexdigest()[:16]}")
 
 
 def is_cached() -> bool:
     """Whether the kernels have been compiled on this machine before: all but the few of the encoder take a while."""
-    return any(cache_folder().rglob("search_kernels.*.nbi"))
+    return any(cache_folder().glob("compiled_*/search.*.nbi"))

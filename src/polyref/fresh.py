@@ -2,7 +2,7 @@
 
 In:   examples with kept lattices, how many references each is to get, an epoch and a seed.
 Out:  for each example, the pseudo-references of that epoch.
-Not:  keeping lattices (expansion.py), drawing one sentence (lattice/sampling.py), the order of training (schedule/).
+Not:  keeping lattices (expansion.py), drawing one sentence (lattice/), the order of training (schedule/).
 
 What an example gets depends on its id, its lattice, the epoch and the seed, and on nothing else: no state is kept from
 one epoch to the next, and any part of the examples can be drawn for.
@@ -22,10 +22,7 @@ from polyref.errors import InputError, SettingsError
 from polyref.example import Example, PseudoReference
 from polyref.expansion import CHUNK, Tools
 from polyref.fluency import LOOKED_AT, LanguageModel, fluency_floors
-from polyref.lattice import AutoEngine, Engine, Lattice, SearchSettings, restore
-from polyref.lattice.ranking import Candidate
-from polyref.lattice.sampling import Draws
-from polyref.lattice.task import Found
+from polyref.lattice import AutoEngine, Candidate, Engine, Found, Lattice, SearchSettings, restore
 from polyref.settings import required, setting, settings
 
 By = Literal["uniform", "rank"]
@@ -152,12 +149,11 @@ def _shuffled(
 ) -> Iterator[Candidate]:
     """The sentences that reach the floor, in a random order."""
     tries = max(LEAST_TRIES, TRIES * settings.per_example)
-    draws = Draws(lattice, generator, min_bleu=settings.min_bleu, tries=tries)
     drawn: set[tuple[int, ...]] = set()
-    for candidate in draws:
+    for candidate in lattice.draws(generator, min_bleu=settings.min_bleu, tries=tries):
         drawn.add(candidate.words)
         yield candidate
-    if draws.ended:
+    if lattice.count <= tries:
         return
     best = _best(lattice, RANKED, replace(search, node_budget=_NODES_FOR_POOL))
     word = lattice.automaton.word

@@ -59,7 +59,7 @@ def test_over_the_limit_a_sentence_is_still_found(undetermined: Lattice) -> None
 def test_as_many_states_as_needed_are_enough(
     engine: Engine, lattice_of: MakeLattice, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    needed = lattice_of(engine, MANY_PATHS)._compressed.automaton.states
+    needed = lattice_of(engine, MANY_PATHS).automaton.states
     monkeypatch.setattr(engine_module, "MAX_STATES", needed)
     assert lattice_of(engine, MANY_PATHS).deterministic
     monkeypatch.setattr(engine_module, "MAX_STATES", needed - 1)

@@ -87,10 +87,10 @@ def test_auto_waits_longer_and_says_so_where_nothing_is_compiled(monkeypatch: py
 def test_a_comparison_that_the_kernels_leave_open_is_settled_by_plain_python(
     plain: PlainEngine, compiled: CompiledEngine, lattice_of: MakeLattice, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    kernels = compiled._search_kernels
+    kernels = compiled._search
     undecided = SimpleNamespace(**vars(kernels))
     undecided.search = lambda *task: (kernels.UNDECIDED, *kernels.search(*task)[1:])
-    monkeypatch.setattr(compiled, "_search_kernels", undecided)
+    monkeypatch.setattr(compiled, "_search", undecided)
     one, other = (lattice_of(engine, EXAMPLES[1]).search(10, SearchSettings()) for engine in (plain, compiled))
     assert one == other
     assert len(one.arcs) == 10

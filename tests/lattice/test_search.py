@@ -9,8 +9,7 @@ import pytest
 
 from polyref import SettingsError
 from polyref.lattice import CompiledEngine, Engine, Lattice, PlainEngine, SearchSettings
-from polyref.lattice import engine as engine_module
-from polyref.lattice import search as search_module
+from polyref.lattice import lattice as lattice_module
 
 MakeLattice = Callable[..., Lattice]
 
@@ -24,19 +23,14 @@ FEW = ["a b c d", "a x c d e"]
 LISTED = 100  # what is small enough to be listed here
 
 
-def set_limit(monkeypatch: pytest.MonkeyPatch, name: str, value: int) -> None:
-    for module in (engine_module, search_module):
-        monkeypatch.setattr(module, name, value)
-
-
 @pytest.fixture(autouse=True)
 def list_few(monkeypatch: pytest.MonkeyPatch) -> None:
-    set_limit(monkeypatch, "LIST_LIMIT", LISTED)
+    monkeypatch.setattr(lattice_module, "LIST_LIMIT", LISTED)
 
 
 @pytest.fixture
 def bounds_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    set_limit(monkeypatch, "MAX_BOUNDS", 10)
+    monkeypatch.setattr(lattice_module, "MAX_BOUNDS", 10)
 
 
 @pytest.fixture

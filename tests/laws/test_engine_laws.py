@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from polyref.lattice import CompiledEngine, Lattice, PlainEngine, SearchSettings
-from polyref.lattice.ranking import least_product
+from polyref.lattice.plain.ranking import least_product
 from polyref.score import BleuScale
 from polyref.score.sentence_bleu import totals_product
 
@@ -32,13 +32,13 @@ def twins(plain: PlainEngine, compiled: CompiledEngine) -> Twins:
 
 
 @given(any_size)
-def test_lattices_are_the_same(twins: Twins, case: Case) -> None:
-    numbered = list(dict.fromkeys(tuple(map(ord, reference.split())) for reference in case.references))
-    plain, compiled = (engine.compress(numbered, *case[1:]) for engine in twins)
-    assert list(plain.after) == list(compiled.after)
-    assert plain.automaton == compiled.automaton
-    for number in ("states", "arcs", "pieces", "count", "deterministic"):
-        assert getattr(plain, number) == getattr(compiled, number)
+def test_lattices_are_the_same(twins: Twins, lattice_of: MakeLattice, case: Case) -> None:
+    plain, compiled = (lattice_of(engine, *case) for engine in twins)
+    assert plain.after == compiled.after
+    for part in ("states", "first", "target", "word", "origin", "final", "deterministic", "count", "suffix_counts"):
+        assert getattr(plain.automaton, part) == getattr(compiled.automaton, part)
+    for array, other in zip(plain.automaton.arrays, compiled.automaton.arrays, strict=True):
+        assert array.dtype == other.dtype
 
 
 @pytest.mark.usefixtures("way")
@@ -60,7 +60,7 @@ lengths = st.integers(4, 40)
 def test_comparisons_are_the_same(
     compiled: CompiledEngine, gold: list[int], order: int, length: int, other: int, data: st.DataObject
 ) -> None:
-    from polyref.lattice import ranking_kernels
+    from polyref.lattice.compiled import ranking as ranking_kernels
 
     scale = BleuScale(gold, order)
     product, other_product = (data.draw(st.integers(1, totals_product(number, order))) for number in (length, other))

@@ -15,7 +15,7 @@ from polyref.example import Example, LatticeSummary, Reference
 from polyref.expansion import Tools
 from polyref.fresh import By, FreshSettings, draw_fresh
 from polyref.lattice import CompiledEngine, Engine, Lattice, PlainEngine, SearchSettings, keep
-from polyref.lattice.sampling import numbers_once
+from polyref.lattice.plain.sampling import numbers_once
 
 MakeLattice = Callable[..., Lattice]
 FLOORS = st.sampled_from([0.0, 20.0, 50.0, 90.0])

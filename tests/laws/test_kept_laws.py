@@ -20,7 +20,7 @@ def test_a_lattice_built_again_counts_lists_samples_and_searches_as_the_first_di
     again = restore(case.references, keep(first), engine=engine)
     assert (again.count, again.states, again.pieces) == (first.count, first.states, first.pieces)
     assert again.arcs == first.arcs
-    assert again.automaton == first.automaton
+    assert [array.tolist() for array in again.automaton.arrays] == [array.tolist() for array in first.automaton.arrays]
     assert again.best(20, settings) == first.best(20, settings)
     assert again.sample(5, seed=1) == first.sample(5, seed=1)
     assert keep(again) == keep(first)

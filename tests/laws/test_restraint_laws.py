@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from polyref.align import UNIT, VETO_KINDS, Matrix, VetoKind, align, is_vetoed
 from polyref.align.veto import exclusions
 from polyref.lattice import CompiledEngine, Engine, PlainEngine
+from polyref.lattice.references import Numbering
 
 WORDS = """
     two 2 three 1,000 1000 second 2nd dozen one a not don't don’t is no never always . , … ... ! and red blue grey gray
@@ -45,8 +46,8 @@ def blocks(numbered: list[tuple[int, ...]], matrix: Matrix) -> dict[tuple[int, i
 def restrained(
     engine: Engine, numbered: list[tuple[int, ...]], similarity: Matrix, kinds: list[VetoKind], weight: int
 ) -> dict[tuple[int, int], list[list[int]]]:
-    excluded = exclusions(VOCABULARY, kinds)
-    return blocks(numbered, engine.restrained(numbered, similarity.copy(), excluded, weight))
+    excluded, numbering = exclusions(VOCABULARY, kinds), Numbering(VOCABULARY, numbered, list(range(len(numbered))))
+    return blocks(numbered, engine.restrained(numbering, similarity.copy(), excluded, weight))
 
 
 @given(references, st.integers(0, 99), kinds, weights)

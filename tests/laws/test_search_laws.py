@@ -12,7 +12,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from polyref.lattice import Engine, Lattice, SearchSettings
-from polyref.lattice.hashing import sentence_hash, word_hashes
+from polyref.lattice.plain.ranking import sentence_hash, word_hashes
 from polyref.score import MAX_ORDER, BleuScale, Matches, NgramTrie
 
 MakeLattice = Callable[..., Lattice]

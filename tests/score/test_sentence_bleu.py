@@ -127,7 +127,7 @@ def test_brevity_decides_where_floats_tie() -> None:
 
 @pytest.mark.compiled
 def test_the_kernel_says_where_it_cannot_decide() -> None:
-    from polyref.lattice.ranking_kernels import compare_scores, length_table
+    from polyref.lattice.compiled.ranking import compare_scores, length_table
 
     table = length_table(np.cumsum([0, 1_100, 1_300]), 1_300)
     undecided = np.zeros(1, np.bool_)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
-from itertools import accumulate, chain
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,8 +17,9 @@ import numpy as np
 from polyref.align import UNIT, Links, Merge, plan_merges
 from polyref.align.alignment import Matrix, Table, fill, hard_similarity, trace_back
 from polyref.errors import SettingsError
-from polyref.lattice.engine import PlainEngine, alignment_cells, compressed_by
-from polyref.lattice.parts import Aligned
+from polyref.lattice.engine import alignment_cells
+from polyref.lattice.lattice import Aligned
+from polyref.lattice.plain.automaton import build
 
 if TYPE_CHECKING:
     from polyref.lattice import Lattice
@@ -63,19 +63,19 @@ def _aligned(lattice: Lattice) -> Aligned:
 def _similarity(lattice: Lattice, aligned: Aligned) -> Matrix:
     """The similarity that a lattice was aligned by, over all words of its distinct references."""
     if aligned.similarity is None:
-        return hard_similarity(list(chain.from_iterable(lattice.numbering.references)))
+        return hard_similarity(lattice.numbering.words)
     return aligned.similarity
 
 
 def _step(lattice: Lattice, matrix: Matrix, penalty: int, merges: list[Merge]) -> Step:
     references = lattice.numbering.references
-    now = lattice.with_states(compressed_by(references, merges), PlainEngine())
+    now = lattice.with_states(build(references, merges))
     if not merges:
         return Step(now, None, [], 0.0, frozenset())
     left, right, links = merges[-1]
-    starts = list(accumulate(map(len, references), initial=0))
+    starts = lattice.numbering.starts
     alike = [int(matrix[starts[left] + u, starts[right] + v]) for u, v in links]
-    pair = lattice.numbering.same.index(left), lattice.numbering.same.index(right)
+    pair = lattice.numbering.firsts[left], lattice.numbering.firsts[right]
     arcs = {now.ways[gold][position] for link in links for gold, position in zip(pair, link, strict=True)}
     worth = sum(alike) - len(links) * penalty
     return Step(now, pair, links, worth / UNIT, frozenset(arcs))
@@ -144,7 +144,7 @@ def compare(lattice: Lattice, first: int, second: int) -> Comparison:
         raise SettingsError(f"references {first} and {second} are the same; choose two that differ")
     if same[first] > same[second]:
         first, second = second, first
-    starts = list(accumulate(map(len, lattice.numbering.references), initial=0))
+    starts = lattice.numbering.starts
     rows, columns = (slice(starts[same[r]], starts[same[r] + 1]) for r in (first, second))
     units = _similarity(lattice, aligned)[rows, columns].tolist()
     opt = fill(units, aligned.penalty)

@@ -15,7 +15,7 @@ from polyref.draw.layout import BADGE, Badge, Box, Map, lay_out
 from polyref.draw.network import network_of, reference_texts, way_of
 from polyref.draw.style import broken_into_lines, letter, text_width
 from polyref.errors import SettingsError
-from polyref.lattice.parts import Sentence
+from polyref.lattice import Sentence
 
 if TYPE_CHECKING:
     from polyref.draw.aligned import Step

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, Literal
 
-from polyref.lattice.build import START
+from polyref.lattice import START
 from polyref.text.tokens import join
 
 if TYPE_CHECKING:

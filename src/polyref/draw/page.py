@@ -17,7 +17,7 @@ from polyref.draw.layout import lay_out
 from polyref.draw.network import network_of, reference_texts, way_of
 from polyref.draw.style import DARK, FONTS, LIGHT, THEMES, Theme, ThemeName, letter
 from polyref.draw.svg import as_svg, visible
-from polyref.lattice.parts import Sentence
+from polyref.lattice import Sentence
 
 if TYPE_CHECKING:
     from polyref.lattice import Lattice

@@ -1,19 +1,34 @@
-"""Build, count, list, sample and search the lattice."""
+"""Build, count, list, sample and search the lattice of an example's references.
 
-from polyref.lattice.engine import AutoEngine, CompiledEngine, Engine, EngineName, PlainEngine
-from polyref.lattice.kept import keep, restore
-from polyref.lattice.lattice import Lattice
-from polyref.lattice.merging import check_encoder, check_words, engine_named, merge, prepare
-from polyref.lattice.parts import Arc, Sentence
+A module imports only from those before it in this order:
+
+    settings      how sentences are chosen
+    references    checked, numbered, encoded
+    plain/        automaton, product, ranking, search, sampling
+    compiled/     automaton, product, ranking, search: the same in numba kernels
+    engine        which of the two runs
+    writing       a sentence as a person would type it
+    lattice       the Lattice: merge, keep, restore
+"""
+
+from polyref.lattice.engine import AutoEngine, CompiledEngine, Engine, EngineName, PlainEngine, engine_named
+from polyref.lattice.lattice import Arc, Lattice, Sentence, keep, merge, restore
+from polyref.lattice.plain.automaton import START
+from polyref.lattice.plain.ranking import Candidate
+from polyref.lattice.plain.search import Found
+from polyref.lattice.references import check_encoder, check_words, prepare
 from polyref.lattice.settings import NODE_BUDGET, SearchSettings
 
 __all__ = [
     "NODE_BUDGET",
+    "START",
     "Arc",
     "AutoEngine",
+    "Candidate",
     "CompiledEngine",
     "Engine",
     "EngineName",
+    "Found",
     "Lattice",
     "PlainEngine",
     "SearchSettings",

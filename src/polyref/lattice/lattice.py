@@ -1,42 +1,91 @@
-"""A word lattice of an example's references: count, list, sample, choose, score.
+"""A word lattice of an example's references: merge, keep, count, list, sample, choose, score.
 
-In:   references as texts, and how to align them.
+In:   references as texts, and how to align them; or what was kept of their lattice.
 Out:  a Lattice, and Sentences with their score and the origin of each word.
-Not:  the steps behind it (build.py, determinise.py, search.py), files (data/).
+Not:  the steps behind it (engine.py), how a sentence is written (writing.py), files (data/), pictures (draw/).
 """
 
 from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate, chain
-from typing import Any, ClassVar
+from itertools import chain, pairwise
+from typing import Any, ClassVar, NamedTuple, cast
 
-from polyref.align import AlignSettings
-from polyref.encode import Encoder
-from polyref.errors import SettingsError
-from polyref.lattice.build import START
-from polyref.lattice.determinise import Automaton, path_of, suffix_counts
-from polyref.lattice.engine import AutoEngine, Compressed, Engine, EngineName, Matcher
-from polyref.lattice.hashing import word_hashes
-from polyref.lattice.numbering import Numbering
-from polyref.lattice.parts import Aligned, Arc, Sentence
+import numpy as np
+
+from polyref.align import AlignSettings, Matrix, MergeOrder, whole_units
+from polyref.align.veto import Exclusions, exclusions
+from polyref.encode import Encoder, Encoding
+from polyref.errors import InputError, SettingsError
+from polyref.example import KeptLattice
+from polyref.lattice.engine import AutoEngine, Engine, EngineName, PlainEngine, engine_named
+from polyref.lattice.plain.automaton import START, Automaton
+from polyref.lattice.plain.ranking import Candidate, floors_for, word_hashes
+from polyref.lattice.plain.sampling import best_of_sample, draw_new
+from polyref.lattice.plain.search import Found, Task
+from polyref.lattice.references import Numbering, check_words, prepare
 from polyref.lattice.settings import SearchSettings
-from polyref.lattice.task import Found, Task, floors_for
 from polyref.lattice.writing import Writer
 from polyref.score import MAX_ORDER, BleuScale, Matches, NgramTrie
 from polyref.text import TextSettings, Tokens, tokenize
+from polyref.text.tokens import Tokenizer
+
+LIST_LIMIT = 2000  # up to here, listing everything is cheaper than bounds
+MAX_BOUNDS = 8_000_000  # states times lengths of the table of bounds
+
+
+class Arc(NamedTuple):
+    """A word between two states, and the gold references that have it there (counted from 0)."""
+
+    source: int
+    target: int
+    word: str
+    references: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A sentence of the lattice. `origins` names, for each word, the gold references that have it there.
+
+    `words` are what is compared, `surfaces` how they stand in the text.
+    """
+
+    text: str
+    words: tuple[str, ...]
+    surfaces: tuple[str, ...]
+    bleu: float
+    origins: tuple[tuple[int, ...], ...]
+
+
+class Aligned(NamedTuple):
+    """What the references were aligned by. Without a similarity, equal words were linked.
+
+    The similarity is the one that alignment saw: veto and position are in it. `exclusions` tells what was vetoed.
+    """
+
+    similarity: Matrix | None
+    penalty: int  # in units of 1e-4
+    merge_order: MergeOrder
+    exclusions: Exclusions | None = None
 
 
 class Lattice:
-    """The references of one example, merged. Made by `from_references` or `merge`."""
+    """The references of one example, merged. Made by `from_references`, `merge` or `restore`.
+
+    `after` is the state behind each word of the distinct references, counted over all of them. The automaton has one
+    path per sentence. `count` is the number of distinct sentences, exactly; where the lattice was too intricate to tell
+    sentences from paths, it counts paths, and `deterministic` is False.
+    """
 
     def __init__(
         self,
         tokens: Sequence[Tokens],
         numbering: Numbering,
-        compressed: Compressed,
+        after: Sequence[int],
+        automaton: Automaton,
         engine: Engine,
         *,
         text: TextSettings,
@@ -44,11 +93,13 @@ class Lattice:
         aligned: Aligned | None = None,
     ):
         self.tokens = tokens
+        self.numbering = numbering
+        self.after = after
+        self.automaton = automaton
+        self.count, self.deterministic = automaton.count, automaton.deterministic
+        self.text = text
         self.penalty = penalty
         self.aligned = aligned
-        self.text = text
-        self.numbering = numbering
-        self._compressed = compressed
         self._engine = engine
 
     @classmethod
@@ -62,8 +113,6 @@ class Lattice:
         engine: EngineName | Engine | AutoEngine = "auto",
     ) -> Lattice:
         """The lattice of some texts; soft alignment uses the built-in encoder unless another one is given."""
-        from polyref.lattice.merging import check_words, engine_named, merge, prepare
-
         chosen = engine_named(engine) if isinstance(engine, str) else engine
         text = text or TextSettings()
         if isinstance(references, str) or not references:
@@ -74,36 +123,41 @@ class Lattice:
         baseline, encodings = prepare(align, encoder, tokens)
         return merge(tokens, encodings, align, text=text, baseline=baseline, engine=chosen)
 
+    def with_states(self, after: Sequence[int]) -> Lattice:
+        """The same references, merged in another way."""
+        engine = PlainEngine()
+        automaton = engine.automaton(self.numbering, after)
+        return Lattice(
+            self.tokens,
+            self.numbering,
+            after,
+            automaton,
+            engine,
+            text=self.text,
+            penalty=self.penalty,
+            aligned=self.aligned,
+        )
+
     # -- what it is -------------------------------------------------------------------------------------------
 
     @property
     def states(self) -> int:
-        return self._compressed.states
-
-    @property
-    def after(self) -> Sequence[int]:
-        """The state behind each word of the distinct references, counted over all of them."""
-        return self._compressed.after
-
-    @property
-    def pieces(self) -> int:
-        """How many parts the links leave the references in: 1 where all are joined."""
-        return self._compressed.pieces
-
-    @property
-    def count(self) -> int:
-        """The number of distinct sentences, exactly."""
-        return self._compressed.count
+        return max(self.after) + 1
 
     @property
     def new(self) -> int:
         """How many of the sentences are no gold reference."""
         return self.count - len(self.numbering.references)
 
-    @property
-    def deterministic(self) -> bool:
-        """False where the lattice was too intricate to tell sentences from paths: then `count` counts paths."""
-        return self._compressed.deterministic
+    @cached_property
+    def pieces(self) -> int:
+        """How many parts the links leave the references in: 1 where all are joined. A link shares a state."""
+        parts: list[set[int]] = []
+        for first, end in pairwise(self.numbering.starts):
+            joined = set(self.after[first:end])
+            apart = [part for part in parts if part.isdisjoint(joined)]
+            parts = [*apart, joined.union(*[part for part in parts if not part.isdisjoint(joined)])]
+        return len(parts)
 
     @cached_property
     def arcs(self) -> tuple[Arc, ...]:
@@ -127,132 +181,94 @@ class Lattice:
     @cached_property
     def _steps_of_references(self) -> list[list[tuple[int, int, int]]]:
         """For each gold reference and each of its words: the states before and behind it, and its number."""
-        after = [int(state) for state in self._compressed.after]
-        starts = list(accumulate(map(len, self.numbering.references), initial=0))
-        found = []
+        starts, found = self.numbering.starts, []
         for distinct in self.numbering.same:
-            behind = after[starts[distinct] : starts[distinct + 1]]
-            words = self.numbering.references[distinct]
-            found.append(list(zip([START, *behind], behind, words, strict=False)))
+            behind = self.after[starts[distinct] : starts[distinct + 1]]
+            found.append(list(zip([START, *behind], behind, self.numbering.references[distinct], strict=False)))
         return found
 
     @cached_property
     def finals(self) -> frozenset[int]:
         """The states where a sentence may end."""
-        ends = accumulate(map(len, self.numbering.references))
-        return frozenset(int(self._compressed.after[end - 1]) for end in ends)
-
-    @property
-    def automaton(self) -> Automaton:
-        """The lattice made deterministic: each sentence is one path."""
-        return self._compressed.automaton
-
-    def with_states(self, compressed: Compressed, engine: Engine) -> Lattice:
-        """The same references, merged in another way."""
-        return Lattice(
-            self.tokens, self.numbering, compressed, engine, text=self.text, penalty=self.penalty, aligned=self.aligned
-        )
+        return frozenset(self.after[end - 1] for end in self.numbering.starts[1:])
 
     # -- its sentences ----------------------------------------------------------------------------------------
 
     def sentences(self) -> Iterator[Sentence]:
         """Every distinct sentence, gold ones too, depth first; words in the order in which they were first read."""
-        automaton = self.automaton
-        path: list[int] = []
-        waiting = [iter(range(automaton.first[0], automaton.first[1]))]
-        while waiting:
-            arc = next(waiting[-1], None)
-            if arc is None:
-                waiting.pop()
-                if path:
-                    path.pop()
-                continue
-            path.append(arc)
-            target = automaton.target[arc]
-            if automaton.final[target]:
-                yield self._sentence(path)
-            waiting.append(iter(range(automaton.first[target], automaton.first[target + 1])))
+        return map(self._sentence, self.automaton.paths())
 
     def sample(self, size: int, seed: int = 0) -> list[Sentence]:
         """Sentences drawn uniformly from all, gold ones too, each draw for itself."""
         if size < 0:
             raise SettingsError(f"the sample size is {size}; give 0 or more")
         generator = random.Random(seed % 2**64)  # random takes -5 for 5
-        return [self._sentence(self._draw(generator)) for _ in range(size)]
+        return [self._sentence(self.automaton.path(generator.randrange(self.count))) for _ in range(size)]
 
-    def _draw(self, generator: random.Random) -> list[int]:
-        return self.path_of(generator.randrange(self._suffix_counts[0]))
-
-    def path_of(self, number: int) -> list[int]:
-        """The automaton's arcs that spell the sentence of a number below `count`."""
-        return path_of(self.automaton, self._suffix_counts, number)
-
-    @cached_property
-    def _suffix_counts(self) -> list[int]:
-        return suffix_counts(self.automaton)
-
-    def matcher(self) -> Matcher:
-        """What counts the n-grams that sentences, given as numbered words, share with the references."""
-        return self._engine.matcher(self.numbering.references, len(self.numbering.vocabulary))
+    def draws(self, generator: random.Random, *, min_bleu: float, tries: int) -> Iterator[Candidate]:
+        """New sentences that score at least `min_bleu`, in a random order; none comes twice. `tries` are looked at."""
+        marks, matcher = self.numbering.marks().tolist(), self._engine.matcher(self.numbering)
+        references = self.numbering.references
+        return draw_new(self.automaton, references, marks, matcher, generator, min_bleu=min_bleu, tries=tries)
 
     def best(self, size: int, settings: SearchSettings | None = None) -> list[Sentence]:
         """The best sentences by BLEU against the gold references that are not gold themselves, best first."""
-        found = self.search(size, settings or SearchSettings())
-        return [self._sentence(path) for path in found.arcs]
+        return list(map(self._sentence, self.search(size, settings or SearchSettings()).arcs))
 
     def search(self, size: int, settings: SearchSettings) -> Found:
         """What `best` finds, as arcs and counts, and whether it is exact."""
-        floors = None
-        if settings.min_bleu:
-            lengths = [len(reference) for reference in self.numbering.references]
-            floors = floors_for(settings.min_bleu, lengths, sum(lengths))
+        wanted = min(size, self.new)
+        if wanted < 1:
+            return Found.of([], exact=self.deterministic, nodes=0)
+        lengths = [len(reference) for reference in self.numbering.references]
         task = Task(
-            wanted=min(size, max(self.new, 0)),
+            wanted=wanted,
             lowest_order=1 if settings.min_bleu == 0 else MAX_ORDER,
-            floors=floors,
+            floors=floors_for(settings.min_bleu, lengths) if settings.min_bleu else (),
             word_hashes=word_hashes(self.numbering.vocabulary, settings.seed),
             marks=self.numbering.marks(none=settings.unseen_marks),
             node_budget=settings.node_budget,
             tie_limit=settings.tie_limit,
+            max_bounds=None if self.count <= LIST_LIMIT else MAX_BOUNDS,
         )
-        found = self._engine.search(self._compressed, self.numbering.references, task)
-        if found is not None:
-            return found
-        from polyref.lattice.sampled import best_of_sample
+        found = self._engine.search(self.numbering, self.automaton, task)
+        if found is None:
+            generator = random.Random(settings.seed)
+            found = best_of_sample(self.automaton, self.numbering.references, task, generator)
+        return found
 
-        generator = random.Random(settings.seed)
-        return best_of_sample(self.automaton, self.numbering.references, lambda: self._draw(generator), task)
+    def bleus(self, found: Found) -> list[float]:
+        """The scores of sentences that a search found."""
+        return self._scale.values(found.lengths, found.orders, found.products)
+
+    def texts(self, found: Found) -> list[str]:
+        """Sentences that a search found, as they are written."""
+        return self._writer.texts(found.path)
+
+    def words(self, found: Found) -> list[tuple[str, ...]]:
+        """Sentences that a search found, as words."""
+        vocabulary = self.numbering.vocabulary
+        words = [vocabulary[word] for word in self.automaton.word]
+        return [tuple([words[arc] for arc in arcs]) for arcs in found.arcs]
 
     # -- one sentence -----------------------------------------------------------------------------------------
 
     def __contains__(self, text: str) -> bool:
-        return self._find(text) is not None
+        return self.automaton.find(self._numbers(text)) is not None
 
     def sentence(self, text: str) -> Sentence | None:
         """The sentence of the lattice with these words; None if it has none."""
-        path = self._find(text)
+        path = self.automaton.find(self._numbers(text))
         return None if path is None else self._sentence(path)
-
-    def _find(self, text: str) -> list[int] | None:
-        """The automaton's arcs that spell a text."""
-        numbers = {word: number for number, word in enumerate(self.numbering.vocabulary)}
-        automaton = self.automaton
-        paths: dict[int, list[int]] = {0: []}
-        for word in tokenize(text, self.text).words:
-            number = numbers.get(word, -1)
-            paths = {
-                automaton.target[arc]: [*path, arc]
-                for state, path in paths.items()
-                for arc in range(automaton.first[state], automaton.first[state + 1])
-                if automaton.word[arc] == number
-            }
-        return next((path for state, path in paths.items() if automaton.final[state]), None)
 
     def bleu(self, text: str) -> float:
         """The sentence BLEU of any text against the gold references, 0 to 100."""
+        return self._bleu(self._numbers(text))
+
+    def _numbers(self, text: str) -> list[int]:
+        """The words of any text; -1 for one that no reference has."""
         numbers = {word: number for number, word in enumerate(self.numbering.vocabulary)}
-        words = tokenize(text, self.text).words
-        return self._bleu([numbers.get(word, -1) for word in words])
+        return [numbers.get(word, -1) for word in tokenize(text, self.text).words]
 
     def _bleu(self, words: Sequence[int]) -> float:
         matches = Matches(len(words), self._trie.matches(words))
@@ -268,44 +284,19 @@ class Lattice:
     def _scale(self) -> BleuScale:
         return BleuScale(map(len, self.numbering.references))
 
-    def bleus(self, found: Found) -> list[float]:
-        """The scores of sentences that a search found."""
-        return self._scale.values(found.lengths, found.orders, found.products)
-
-    def texts(self, found: Found) -> list[str]:
-        """Sentences that a search found, as they are written."""
-        return self._writer.texts(found.path)
-
-    def words(self, found: Found) -> list[tuple[str, ...]]:
-        """Sentences that a search found, as words."""
-        vocabulary = self.numbering.vocabulary
-        places = [vocabulary[word] for word in chain.from_iterable(self.numbering.references)]
-        origins = self._origins
-        return [tuple([places[origins[arc]] for arc in arcs]) for arcs in found.arcs]
-
-    @cached_property
-    def _origins(self) -> list[int]:
-        if self._compressed.arrays:
-            origins: list[int] = self._compressed.arrays[3][:, 2].tolist()
-            return origins
-        return list(self.automaton.origin)
-
     @cached_property
     def _writer(self) -> Writer:
-        firsts: dict[int, Tokens] = {}
-        for tokens, distinct in zip(self.tokens, self.numbering.same, strict=True):
-            firsts.setdefault(distinct, tokens)
-        return Writer(list(firsts.values()), self._compressed.after, self._origins, self.text)
+        references = [self.tokens[gold] for gold in self.numbering.firsts]
+        return Writer(references, self.after, self.automaton.origin, self.text)
 
     def _sentence(self, path: Sequence[int]) -> Sentence:
-        automaton, vocabulary = self.automaton, self.numbering.vocabulary
-        words = [automaton.word[arc] for arc in path]
-        spelled = tuple([vocabulary[word] for word in words])
+        words = [self.automaton.word[arc] for arc in path]
+        spelled = tuple([self.numbering.vocabulary[word] for word in words])
         text, surfaces = self._writer.write(path)
         return Sentence(text, spelled, surfaces, self._bleu(words), self.origins(spelled))
 
     def origins(self, words: Sequence[str]) -> tuple[tuple[int, ...], ...]:
-        """For each word of a sentence of the lattice, the gold references that say it on a path of the sentence."""
+        """For each word of a sentence of the lattice, the gold references that have it on a path of the sentence."""
         forward: list[list[Arc]] = []
         states = {START}
         for word in words:
@@ -336,3 +327,91 @@ class Lattice:
 
     def __repr__(self) -> str:
         return f"<Lattice of {len(self.tokens):,} references, {self.states:,} states, {len(self.arcs):,} arcs>"
+
+
+def merge(
+    tokens: Sequence[Tokens],
+    encodings: Sequence[Encoding] | None,
+    align: AlignSettings,
+    *,
+    text: TextSettings,
+    baseline: float = 0.0,
+    engine: Engine | AutoEngine,
+) -> Lattice:
+    """Merge tokenised references into a lattice; with encodings, one per reference, by soft alignment."""
+    numbering = Numbering.of(tokens)
+    chosen = engine.choose(numbering.references) if isinstance(engine, AutoEngine) else engine
+    similarity = excluded = None
+    if encodings is not None:
+        distinct = [encodings[gold] for gold in numbering.firsts]
+        vectors = np.concatenate([encoding.vectors for encoding in distinct])
+        known = np.concatenate([encoding.known for encoding in distinct])
+        similarity = chosen.similarity(numbering, vectors, known, baseline)
+        if align.veto or align.position:
+            excluded = exclusions(numbering.vocabulary, align.veto)
+            similarity = chosen.restrained(numbering, similarity, excluded, whole_units(align.position))
+    for penalty in align.penalties():
+        after, automaton = chosen.merged(numbering, similarity, penalty, align.merge_order)
+        if automaton.count >= align.enough:
+            break
+    aligned = Aligned(similarity, penalty, align.merge_order, excluded)
+    shown = align.shown_penalty(penalty)
+    return Lattice(tokens, numbering, after, automaton, chosen, text=text, penalty=shown, aligned=aligned)
+
+
+# -- kept in a few numbers, and built again -----------------------------------------------------------------------
+
+
+def keep(lattice: Lattice) -> KeptLattice:
+    """What a lattice is built from again: for each gold reference, the states behind its words."""
+    distinct = [tuple(lattice.after[first:end]) for first, end in pairwise(lattice.numbering.starts)]
+    states = tuple([distinct[number] for number in lattice.numbering.same])
+    return KeptLattice(states, lattice.text.tokenizer, lattice.text.fold_case)
+
+
+def restore(
+    references: Sequence[str],
+    kept: KeptLattice,
+    *,
+    penalty: float | None = None,
+    engine: Engine | AutoEngine,
+    line: int | None = None,
+    share: float = 1.0,
+) -> Lattice:
+    """The lattice of these references from which `kept` was taken; an InputError where it cannot be theirs.
+
+    It counts, lists, samples and searches as that one did. What the references were aligned by is not known any more.
+    `share` is that of `AutoEngine.choose`.
+    """
+    text = TextSettings(cast(Tokenizer, kept.tokenizer), kept.fold_case)
+    tokens = [tokenize(reference, text) for reference in references]
+    check_words(tokens, line)
+    numbering = Numbering.of(tokens)
+    after = _checked_states(numbering, kept.states, line)
+    chosen = engine.choose(numbering.references, share) if isinstance(engine, AutoEngine) else engine
+    return Lattice(tokens, numbering, after, chosen.automaton(numbering, after), chosen, text=text, penalty=penalty)
+
+
+def _checked_states(numbering: Numbering, kept: Sequence[tuple[int, ...]], line: int | None) -> list[int]:
+    """The state behind each word of the distinct references."""
+    if len(kept) != len(numbering.same):
+        raise _refused(f"{len(kept)} references have states, and there are {len(numbering.same)}", line)
+    found: dict[int, tuple[int, ...]] = {}
+    for position, (distinct, states) in enumerate(zip(numbering.same, kept, strict=True), 1):
+        words = len(numbering.references[distinct])
+        if len(states) != words:
+            raise _refused(f"reference {position} has {words} words and {len(states)} states", line)
+        if not all(before < state for before, state in zip((0, *states), states, strict=False)):
+            raise _refused(f"the states of reference {position} do not grow from 1 on", line)
+        if found.setdefault(distinct, states) != states:
+            raise _refused(f"reference {position} has other states than the reference that it equals", line)
+    after = [state for distinct in range(len(found)) for state in found[distinct]]
+    # Every state stands behind a word, so their numbers have no gaps; and they cannot be more than the words.
+    if len(set(after)) != max(after):
+        raise _refused("the states leave out numbers", line)
+    return after
+
+
+def _refused(problem: str, line: int | None) -> InputError:
+    cure = "run polyref expand --keep-lattice again"
+    return InputError(f"the kept lattice does not fit its references: {problem}", cure, line=line)

@@ -43,7 +43,9 @@ class Writer:
         self._origin = origin
         self._settings = settings
         self._plain = all(tokens.plain for tokens in references)
-        self._known: dict[tuple[int, int], tuple[str, bool]] = {}
+        # What is written for an arc behind another one, and where it is not certain that the two are cut apart again.
+        self._known: dict[tuple[int, int], str] = {}
+        self._doubtful: set[tuple[int, int]] = set()
 
     def texts(self, path: Sequence[int]) -> list[str]:
         """Sentences as texts: their arcs, -1 behind each."""
@@ -73,12 +75,16 @@ class Writer:
 
     def _written(self, path: Sequence[int]) -> list[str]:
         """Every word with the space before it, and a line's end behind each sentence."""
-        known = _Pieces(self)
-        pieces = list(map(known.__getitem__, zip([_NONE, *path], path, strict=False)))
+        pairs = list(zip([_NONE, *path], path, strict=False))
+        for pair in set(pairs).difference(self._known):
+            self._known[pair], sure = self._arc_piece(*pair)
+            if not sure:
+                self._doubtful.add(pair)
+        pieces = list(map(self._known.__getitem__, pairs))
         if self._quotes:
             self._behind_quotes(pieces, path)
-        if known.doubtful:
-            self._set_apart(pieces, path, known.doubtful)
+        if self._doubtful:
+            self._set_apart(pieces, path)
         return pieces
 
     def _behind_quotes(self, pieces: list[str], path: Sequence[int]) -> None:
@@ -93,13 +99,13 @@ class Writer:
             opening = last == _NONE or self._origin[last] + 1 in self._openings
             pieces[at + 1] = self._piece(self._origin[path[at]], self._origin[path[at + 1]], opening)[0]
 
-    def _set_apart(self, pieces: list[str], path: Sequence[int], doubtful: set[tuple[int, int]]) -> None:
+    def _set_apart(self, pieces: list[str], path: Sequence[int]) -> None:
         """Where gluing would make other words of a sentence, as of two full stops, space out all of it."""
         start = 0
         while start < len(path):
             end = path.index(_NONE, start)
             arcs = path[start:end]
-            if not doubtful.isdisjoint(pairwise(arcs)):
+            if not self._doubtful.isdisjoint(pairwise(arcs)):
                 words = tuple([self._words[self._origin[arc]] for arc in arcs])
                 if tokenize("".join(pieces[start:end]), self._settings).words != words:
                     pieces[start + 1 : end] = [" " + piece.lstrip() for piece in pieces[start + 1 : end]]
@@ -115,7 +121,7 @@ class Writer:
             # "A" and "a" may be one word: it is written as most references have it.
             openers: dict[tuple[str, int], list[int]] = {}  # the first words that are one arc of the lattice
             for place, tokens in self._firsts.items():
-                openers.setdefault((tokens.words[0], int(self._after[place])), []).append(place)
+                openers.setdefault((tokens.words[0], self._after[place]), []).append(place)
             for places in openers.values():
                 surface = _most_frequent([pieces[place] for place in places])
                 for place in places:
@@ -124,14 +130,8 @@ class Writer:
 
     # -- one word behind another ------------------------------------------------------------------------------
 
-    def arc_piece(self, before: int, arc: int) -> tuple[str, bool]:
-        """What is written for an arc behind another one, and whether it is certainly cut off from it again."""
-        found = self._known.get((before, arc))
-        if found is None:
-            found = self._known[before, arc] = self._arc_piece(before, arc)
-        return found
-
     def _arc_piece(self, before: int, arc: int) -> tuple[str, bool]:
+        """What is written for an arc behind another one, and whether it is certainly cut off from it again."""
         if arc == _NONE:
             return "\n", True
         place = self._origin[arc]
@@ -209,11 +209,10 @@ class Writer:
     @cached_property
     def _arcs(self) -> list[tuple[int, int, str]]:
         """The arc of the lattice that each place lies on: the states before and behind it, and its word."""
-        after = list(map(int, self._after))
-        before = [_NONE, *after[:-1]]
+        before = [_NONE, *self._after[:-1]]
         for place in self._firsts:
             before[place] = _NONE
-        return list(zip(before, after, self._words, strict=True))
+        return list(zip(before, self._after, self._words, strict=True))
 
     @cached_property
     def _places_on(self) -> dict[tuple[int, int, str], list[int]]:
@@ -272,26 +271,6 @@ class Writer:
                 spaced += bool(self._spaces[place])
                 glued += not self._spaces[place]
         return " " if spaced > glued else ""
-
-
-class _Pieces(dict[tuple[int, int], str]):
-    """What is written for an arc behind another one; made when it is first asked for.
-
-    A dictionary, because it is asked for every word of every sentence: `map` does that without a line of Python. It
-    does not outlive the writing, so that writer and dictionary do not keep each other alive.
-    """
-
-    def __init__(self, writer: Writer):
-        super().__init__()
-        self._writer = writer
-        self.doubtful: set[tuple[int, int]] = set()
-
-    def __missing__(self, key: tuple[int, int]) -> str:
-        piece, sure = self._writer.arc_piece(*key)
-        if not sure:
-            self.doubtful.add(key)
-        self[key] = piece
-        return piece
 
 
 def _most_frequent(forms: Sequence[str]) -> str:

@@ -1,7 +1,4 @@
-"""Compiled: merging states, determinising, counting.
-
-The plain twins are build.py and determinise.py; the two number states and arcs alike.
-"""
+"""Compiled: merging states, determinising, counting. The plain twin numbers states and arcs alike."""
 
 import numpy as np
 
@@ -315,7 +312,7 @@ def count_paths(first, arcs, final):
 
 
 @kernel(
-    "Tuple((int32[::1], int64, int64, int32[::1], int32[:, ::1], boolean[::1], boolean, int64))"
+    "Tuple((int32[::1], int32[::1], int32[:, ::1], boolean[::1], boolean, int64))"
     "(int32[::1], int64[::1], int32[:, ::1], int64, boolean, int64)"
 )
 def compress(words, starts, similarity, penalty, paper, max_states):
@@ -325,4 +322,4 @@ def compress(words, starts, similarity, penalty, paper, max_states):
     first, arcs, final = lattice_arcs(words, starts, after, states)
     d_first, d_arcs, d_final, deterministic = determinise(first, arcs, final, max_states)
     count = count_paths(d_first, d_arcs, d_final)
-    return after, states, len(arcs), d_first, d_arcs, d_final, deterministic, count
+    return after, d_first, d_arcs, d_final, deterministic, count

@@ -1,6 +1,6 @@
-"""Compiled: walks through the product automaton with clipped counts, listing all sentences or those worth it.
+"""Compiled: the search for the best sentences.
 
-The plain twin is _Walker in search.py: the same sentences are visited in the same order.
+Walks through the product automaton with clipped counts visit the same sentences in the same order as the plain twin.
 """
 
 from typing import Any, NamedTuple
@@ -9,30 +9,43 @@ import numpy as np
 from numba import boolean, int16, int32, int64, types, uint64
 
 from polyref.compiled import kernel
-from polyref.lattice.kernels import ARC_WORD
-from polyref.lattice.product_kernels import P_ARC, P_NODES, P_TARGET
-from polyref.lattice.ranking_kernels import (
-    CLOSE,
+from polyref.lattice.compiled.automaton import ARC_WORD
+from polyref.lattice.compiled.product import (
+    P_ARC,
+    P_TARGET,
+    back,
+    bound_product,
+    bound_starts,
+    forward,
+    matches_of,
+    multiply,
+    rewind,
+    suffix_bounds,
+)
+from polyref.lattice.compiled.ranking import (
     LENGTH,
     ORDER,
     PRODUCT,
     U64_EMPTY,
     compare_scores,
-    compare_words,
     insert,
+    is_clearly_worse,
+    is_taken,
+    is_worse,
     least_product,
-    log_score,
+    length_table,
     mix,
+    needed,
+    new_ranking,
     ranked_type,
+    take,
 )
-from polyref.score.kernels import MAX_ORDER
+from polyref.score.kernels import LIMIT, MAX_ORDER, build_trie
 
+FINE, TOO_LARGE, UNDECIDED = 0, 1, 2  # how a search ends
 SPENT, NODES, TIED = 0, 1, 2  # the cells of Walk.tally
 DONE, OVER_BUDGET, ENOUGH = 0, 1, 2  # how an exploration ends
 FIND_BEST, FIND_CUT, LIST_TIED, DRAW = 0, 1, 2, 3  # what a sentence is visited for
-# The matches of a path are one number of four lanes, an order each: stepping back costs nothing.
-LANE = 16
-LANE_MASK = np.uint64(0xFFFF)
 
 
 class Ground(NamedTuple):
@@ -96,20 +109,6 @@ def is_gold(arcs, rows, path, length, words, starts):
     return False
 
 
-@kernel("boolean(int32[::1], int64[:, ::1], float64[::1], int64, int64[:, ::1], int64, int64, int64)", inline=True)
-def is_clearly_worse(index, counts, logs, filled, lengths, order, length, product):
-    """The same without the hash that decides among equals."""
-    size = len(index) - 1
-    if filled < size:
-        return False
-    last = index[size - 1]
-    if order != counts[last, ORDER]:
-        return order < counts[last, ORDER]
-    if length == counts[last, LENGTH]:
-        return product < counts[last, PRODUCT]
-    return log_score(lengths, order, length, product) < logs[last] - CLOSE
-
-
 @kernel("uint64(int32[:, ::1], int32[:, ::1], int32[::1], int64, uint64[::1])", inline=True)
 def hash_of(arcs, rows, path, length, word_hashes):
     """The hash of the path's sentence."""
@@ -117,24 +116,6 @@ def hash_of(arcs, rows, path, length, word_hashes):
     for k in range(length):
         hashed = mix(hashed, word_hashes[arcs[rows[path[k], P_ARC], ARC_WORD]])
     return hashed
-
-
-@kernel(
-    "boolean(int32[::1], int64[:, ::1], float64[::1], uint64[::1], int64, int64[:, ::1], int64, int64, int64, uint64)",
-    inline=True,
-)
-def is_worse(index, counts, logs, hashes, filled, lengths, order, length, product, hashed):
-    """Whether a sentence clearly ranks behind a full ranking: what most sentences do, so it is asked first."""
-    size = len(index) - 1
-    if filled < size:
-        return False
-    last = index[size - 1]
-    if order != counts[last, ORDER]:
-        return order < counts[last, ORDER]
-    if length == counts[last, LENGTH]:
-        last_product = counts[last, PRODUCT]
-        return product < last_product or (product == last_product and hashed > hashes[last])
-    return log_score(lengths, order, length, product) < logs[last] - CLOSE
 
 
 @kernel(
@@ -147,35 +128,6 @@ def write(rows, path, counts, hashes, paths, slot, length, order, product, hashe
         paths[slot, k] = rows[path[k], P_ARC]
     counts[slot, LENGTH], counts[slot, ORDER], counts[slot, PRODUCT] = length, order, product
     hashes[slot] = hashed
-
-
-@kernel("uint64(int32[:, ::1], int32[::1], uint64, int64)", inline=True)
-def forward(rows, left, matches, arc):
-    """Count the n-grams that end with an arc, and return the matches then. left: how often each may still count."""
-    # All four orders always, without a branch: where there is none, node 0 stands, of which nothing is ever left.
-    for order in range(MAX_ORDER):
-        node = rows[arc, P_NODES + order]
-        matches += np.uint64(left[node] > 0) << np.uint64(LANE * order)
-        left[node] -= 1
-    return matches
-
-
-@kernel("void(int32[:, ::1], int32[::1], int64)", inline=True)
-def back(rows, left, arc):
-    for order in range(MAX_ORDER):
-        left[rows[arc, P_NODES + order]] += 1
-
-
-@kernel("int64(uint64, int64)", inline=True)
-def matches_of(matches, order):
-    return np.int64((matches >> np.uint64(LANE * order)) & LANE_MASK)
-
-
-@kernel("void(int32[:, ::1], int32[::1], int32[::1], int64)")
-def rewind(rows, path, left, depth):
-    while depth > 0:
-        depth -= 1
-        back(rows, left, path[depth])
 
 
 @kernel(int64(ground_type, walk_type, ranked_type, int64))
@@ -233,18 +185,6 @@ def list_all(ground, walk, ranked, lowest_order):
     return filled
 
 
-@kernel("int64(int32[:, ::1], int16[:, ::1], int32[::1], uint64, int64, int64, int64, int64)", inline=True)
-def bound_product(rows, bounds, left, matches, order, orders, arc, cell):
-    """The most that the product of matches can become behind an arc; -1 if the sentence belongs to a higher order."""
-    if order < MAX_ORDER and matches_of(matches, order) + (left[rows[arc, P_NODES + order]] > 0) > 0:
-        return -1
-    best = np.int64(1)
-    for n in range(orders):
-        # Node 0 stands for no n-gram, and has nothing left to count.
-        best *= matches_of(matches, n) + bounds[cell, n] + (left[rows[arc, P_NODES + n]] > 0)
-    return best
-
-
 @kernel(
     "void(int32[::1], int32[:, ::1], int32[:, ::1], int64[::1], int16[:, ::1], uint64[::1],"
     " int32[::1], uint64, int64[:, ::1], int32[:, ::1], int32[::1], int64, int64, int64, int64, int64, int64)",
@@ -282,28 +222,6 @@ def branch(
         frame_bound[depth, place], frame_arc[depth, place] = best, arc
         found += 1
     frame_size[depth] = found
-
-
-@kernel("boolean(int32[:, ::1], int32[:, ::1], int64[:, ::1], uint64[::1], int64, int64)")
-def is_taken(arcs, paths, counts, hashes, slot, taken):
-    """Whether the sentence in a slot stands in one of the first `taken` slots, too."""
-    for other in range(taken):
-        if hashes[other] == hashes[slot] and compare_words(arcs, paths, counts, other, slot) == 0:
-            return True
-    return False
-
-
-@kernel(
-    "int64(int32[::1], int64[:, ::1], int64, int64, int64, int64[:, ::1], int64[::1], int64, boolean[::1])", inline=True
-)
-def needed(index, counts, filled, length, order, lengths, floors, above, undecided):
-    """What a sentence must reach to be ranked: as much as the last one of a full ranking, or (above 1) more."""
-    need = floors[length] if len(floors) else np.int64(1)
-    if filled == len(index) - 1:
-        last = index[filled - 1]
-        last_length, last_product = counts[last, LENGTH], counts[last, PRODUCT]
-        need = max(need, least_product(lengths, order, length, last_length, last_product, above, undecided))
-    return need
 
 
 @kernel(
@@ -390,3 +308,233 @@ def explore(ground, walk, ranked, filled, mode, length, order, need, draw, ties_
             return ENOUGH, filled
         depth -= 1
         back(rows, left, arc)
+
+
+@kernel(int64[:, ::1](ground_type, walk_type, int64))
+def root_bounds(ground, walk, order):
+    """Each possible length with the bound of its product; most promising first."""
+    longest = len(walk.path)
+    roots = np.empty((longest, 2), np.int64)
+    count = 0
+    for length in range(1, longest + 1):
+        if ground.bounds[length, 0] < 0 or (order < MAX_ORDER and length <= order):
+            continue
+        best = np.int64(1)
+        for n in range(min(order, length)):
+            best *= ground.bounds[length, n]
+        if best < (ground.floors[length] if len(ground.floors) else 1):
+            continue
+        place = count
+        while place > 0 and (
+            compare_scores(
+                ground.lengths, order, length, best, roots[place - 1, 0], roots[place - 1, 1], walk.undecided
+            )
+            > 0
+        ):
+            roots[place, 0], roots[place, 1] = roots[place - 1, 0], roots[place - 1, 1]
+            place -= 1
+        roots[place, 0], roots[place, 1] = length, best
+        count += 1
+    return roots[:count].copy()
+
+
+@kernel(types.UniTuple(int64, 2)(ground_type, walk_type, ranked_type, int64[:, ::1], int64, int64))
+def find(ground, walk, ranked, roots, order, mode):
+    """Rank the best sentences. Returns what ended it, and how many there are.
+
+    FIND_BEST ranks all that are tied at the cut, too, and gives up where they are too many; FIND_CUT passes over them.
+    """
+    walk.tally[SPENT] = 0
+    walk.tally[TIED] = 0
+    walk.cut[0] = walk.cut[1] = -1
+    filled = np.int64(0)
+    for r in range(len(roots)):
+        length = roots[r, 0]
+        need = needed(
+            ranked.index, ranked.counts, filled, length, order, ground.lengths, ground.floors, mode, walk.undecided
+        )
+        if roots[r, 1] >= need:
+            status, filled = explore(ground, walk, ranked, filled, mode, length, order, need, -1, False)
+            if status != DONE:
+                return status, filled
+    return DONE, filled
+
+
+@kernel(types.UniTuple(int64, 2)(ground_type, walk_type, ranked_type, int64[:, ::1], int64, int64, int64))
+def list_tied(ground, walk, ranked, roots, order, cut_length, cut_product):
+    """Second pass: everything that reaches the cut, ranked. Returns what ended it, and how many are ranked."""
+    walk.tally[SPENT] = 0
+    walk.tally[TIED] = 0
+    filled = np.int64(0)
+    for r in range(len(roots)):
+        length = roots[r, 0]
+        need = least_product(ground.lengths, order, length, cut_length, cut_product, 0, walk.undecided)
+        if roots[r, 1] >= need:
+            ties_here = (
+                compare_scores(ground.lengths, order, length, need, cut_length, cut_product, walk.undecided) == 0
+            )
+            status, filled = explore(ground, walk, ranked, filled, LIST_TIED, length, order, need, -1, ties_here)
+            if status != DONE:
+                return status, filled
+    return DONE, filled
+
+
+@kernel("void(int64[:, ::1], int64, int64)")
+def sort_by_draw(tied, count, draw):
+    """The lengths in the order of this draw."""
+    for k in range(1, count):
+        length, product = tied[k, 0], tied[k, 1]
+        key = mix(mix(np.uint64(draw), np.uint64(length)), np.uint64(1))
+        place = k
+        while place > 0:
+            other = mix(mix(np.uint64(draw), np.uint64(tied[place - 1, 0])), np.uint64(1))
+            if other < key or (other == key and tied[place - 1, 0] < length):
+                break
+            tied[place, 0], tied[place, 1] = tied[place - 1, 0], tied[place - 1, 1]
+            place -= 1
+        tied[place, 0], tied[place, 1] = length, product
+
+
+@kernel(int64(ground_type, walk_type, ranked_type, int64[:, ::1], int64, int64, int64, int64))
+def draw_tied(ground, walk, drawn, roots, order, cut_length, cut_product, wanted):
+    """Third pass: draw from what is tied, one walk after the other, into slots 0, 1, ...; returns how many."""
+    walk.tally[SPENT] = 0
+    tied = np.empty((len(roots), 2), np.int64)
+    lengths = 0
+    for r in range(len(roots)):
+        length = roots[r, 0]
+        need = least_product(ground.lengths, order, length, cut_length, cut_product, 0, walk.undecided)
+        if roots[r, 1] >= need and (
+            compare_scores(ground.lengths, order, length, need, cut_length, cut_product, walk.undecided) == 0
+        ):
+            tied[lengths, 0], tied[lengths, 1] = length, need
+            lengths += 1
+    count = np.int64(0)
+    for draw in range(wanted):
+        sort_by_draw(tied, lengths, draw)
+        for t in range(lengths):
+            status, _ = explore(ground, walk, drawn, count, DRAW, tied[t, 0], order, tied[t, 1], draw, False)
+            if status == OVER_BUDGET:
+                return count
+            if status == ENOUGH:
+                count += 1
+                break
+    return count
+
+
+@kernel(types.Tuple([int64, boolean])(ground_type, walk_type, int64, int64, int64[:, ::1], int32[:, ::1], int64))
+def best_of_order(ground, walk, order, wanted, out_counts, out_paths, taken):
+    """Write the best sentences of one order behind those taken; how many are taken now, and whether it was exact."""
+    roots = root_bounds(ground, walk, order)
+    ranked = new_ranking(wanted, len(walk.path))
+    status, filled = find(ground, walk, ranked, roots, order, FIND_BEST)
+    if status == DONE:
+        take(ranked, 0, filled, out_counts, out_paths, taken)
+        return taken + filled, True
+    ranked = new_ranking(wanted, len(walk.path))
+    status, filled = find(ground, walk, ranked, roots, order, FIND_CUT)
+    if status != DONE or filled < wanted:
+        take(ranked, 0, filled, out_counts, out_paths, taken)
+        return taken + filled, status == DONE
+    last = ranked.index[wanted - 1]
+    cut_length, cut_product = ranked.counts[last, LENGTH], ranked.counts[last, PRODUCT]
+    listed = new_ranking(wanted, len(walk.path))
+    status, filled = list_tied(ground, walk, listed, roots, order, cut_length, cut_product)
+    if status == DONE:
+        take(listed, 0, filled, out_counts, out_paths, taken)
+        return taken + filled, True
+    better = 0
+    while (
+        compare_scores(
+            ground.lengths, order, ranked.counts[ranked.index[better], LENGTH],
+            ranked.counts[ranked.index[better], PRODUCT], cut_length, cut_product, walk.undecided,
+        )
+        > 0
+    ):  # fmt: skip
+        better += 1
+    take(ranked, 0, better, out_counts, out_paths, taken)
+    drawn = new_ranking(wanted, len(walk.path))
+    count = draw_tied(ground, walk, drawn, roots, order, cut_length, cut_product, wanted - better)
+    take(drawn, 0, count, out_counts, out_paths, taken + better)
+    # Out of budget: fill up with the tied that the first pass came across.
+    total = better + count
+    for k in range(better, wanted):
+        slot = ranked.index[k]
+        if total < wanted:
+            for p in range(ranked.counts[slot, LENGTH]):
+                drawn.paths[wanted, p] = ranked.paths[slot, p]
+            drawn.counts[wanted, LENGTH] = ranked.counts[slot, LENGTH]
+            drawn.hashes[wanted] = ranked.hashes[slot]
+            if not is_taken(ground.arcs, drawn.paths, drawn.counts, drawn.hashes, wanted, count):
+                take(ranked, k, k + 1, out_counts, out_paths, taken + total)
+                total += 1
+    return taken + total, True
+
+
+@kernel(
+    "Tuple((int64, int64[:, ::1], int32[::1], int64, boolean))"
+    "(int32[::1], int64[::1], int64, int32[::1], int32[:, ::1], boolean[::1],"
+    " int64, boolean, int64, int64[::1], uint64[::1], boolean[::1], int64[::1], int64)"
+)
+def search(
+    words, starts, vocabulary, first, arcs, final,
+    wanted, list_everything, lowest_order, floors, word_hashes, marks, limits, max_bounds,
+):  # fmt: skip
+    """The best sentences. Returns how it ended (FINE, TOO_LARGE, UNDECIDED), the sentences' lengths, orders and
+    products, all their arcs behind each other with -1 behind each sentence, the nodes visited, and whether the search
+    went to its end.
+    """
+    trie, root = build_trie(words, starts, vocabulary)
+    unended = marks.copy()  # the marks that end no reference
+    for r in range(len(starts) - 1):
+        unended[words[starts[r + 1] - 1]] = False
+    p_first, rows, p_final = multiply(first, arcs, final, trie, root, marks, unended)
+    bound_first = bound_starts(p_first, rows, p_final)
+    longest = bound_first[1] - 1
+    lengths = length_table(starts, longest)
+    out_counts = np.zeros((wanted, 3), np.int64)
+    out_paths = np.empty((wanted, longest), np.int32)
+    too_large = bound_first[-1] > max_bounds and not list_everything
+    if list_everything or too_large:
+        bounds = np.empty((0, MAX_ORDER), np.int16)
+    else:
+        bounds = suffix_bounds(p_first, rows, p_final, bound_first)
+    widest = 1
+    for s in range(len(p_final)):
+        widest = max(widest, p_first[s + 1] - p_first[s])
+    ground = Ground(
+        words, starts, arcs, p_first, rows, p_final, bound_first, bounds, lengths, word_hashes, floors, limits
+    )
+    walk = Walk(
+        np.empty(longest, np.int32),
+        np.full(longest + 1, U64_EMPTY, np.uint64),
+        trie[:, LIMIT].copy(),
+        np.zeros(longest + 1, np.uint64),
+        np.empty((longest + 1, widest), np.int64),
+        np.empty((longest + 1, widest), np.int32),
+        np.empty(longest + 1, np.int32),
+        np.zeros(3, np.int64),
+        np.zeros(2, np.int64),
+        np.zeros(1, np.bool_),
+    )
+    taken = np.int64(0)
+    exact = not too_large
+    if list_everything:
+        ranked = new_ranking(wanted, longest)
+        taken = list_all(ground, walk, ranked, lowest_order)
+        take(ranked, 0, taken, out_counts, out_paths, 0)
+    elif not too_large:
+        for order in range(MAX_ORDER, lowest_order - 1, -1):
+            if taken < wanted:
+                taken, complete = best_of_order(ground, walk, order, wanted - taken, out_counts, out_paths, taken)
+                exact = exact and complete
+    status = TOO_LARGE if too_large else (UNDECIDED if walk.undecided[0] else FINE)
+    out_arcs = np.empty(out_counts[:taken, LENGTH].sum() + taken, np.int32)
+    place = 0
+    for k in range(taken):
+        for p in range(out_counts[k, LENGTH]):
+            out_arcs[place] = out_paths[k, p]
+            place += 1
+        out_arcs[place] = -1
+        place += 1
+    return status, out_counts[:taken], out_arcs, walk.tally[NODES], exact

@@ -1,6 +1,6 @@
 """Compiled: exact comparison of scores, and the best sentences so far.
 
-The plain twins are score/sentence_bleu.py and ranking.py.
+The plain twin of the scores is score/sentence_bleu.py.
 """
 
 from typing import Any, NamedTuple
@@ -9,7 +9,7 @@ import numpy as np
 from numba import float64, int32, int64, types, uint64
 
 from polyref.compiled import kernel
-from polyref.lattice.kernels import ARC_WORD
+from polyref.lattice.compiled.automaton import ARC_WORD
 from polyref.score.kernels import MAX_ORDER
 
 CLOSE = 1e-12
@@ -196,3 +196,69 @@ def insert(index, counts, logs, hashes, paths, filled, arcs, slot, lengths, unde
     index[low] = slot
     index[size] = spare
     return min(filled + 1, size)
+
+
+@kernel(
+    "boolean(int32[::1], int64[:, ::1], float64[::1], uint64[::1], int64, int64[:, ::1], int64, int64, int64, uint64)",
+    inline=True,
+)
+def is_worse(index, counts, logs, hashes, filled, lengths, order, length, product, hashed):
+    """Whether a sentence clearly ranks behind a full ranking: what most sentences do, so it is asked first."""
+    size = len(index) - 1
+    if filled < size:
+        return False
+    last = index[size - 1]
+    if order != counts[last, ORDER]:
+        return order < counts[last, ORDER]
+    if length == counts[last, LENGTH]:
+        last_product = counts[last, PRODUCT]
+        return product < last_product or (product == last_product and hashed > hashes[last])
+    return log_score(lengths, order, length, product) < logs[last] - CLOSE
+
+
+@kernel("boolean(int32[::1], int64[:, ::1], float64[::1], int64, int64[:, ::1], int64, int64, int64)", inline=True)
+def is_clearly_worse(index, counts, logs, filled, lengths, order, length, product):
+    """The same without the hash that decides among equals."""
+    size = len(index) - 1
+    if filled < size:
+        return False
+    last = index[size - 1]
+    if order != counts[last, ORDER]:
+        return order < counts[last, ORDER]
+    if length == counts[last, LENGTH]:
+        return product < counts[last, PRODUCT]
+    return log_score(lengths, order, length, product) < logs[last] - CLOSE
+
+
+@kernel(
+    "int64(int32[::1], int64[:, ::1], int64, int64, int64, int64[:, ::1], int64[::1], int64, boolean[::1])", inline=True
+)
+def needed(index, counts, filled, length, order, lengths, floors, above, undecided):
+    """What a sentence must reach to be ranked: as much as the last one of a full ranking, or (above 1) more."""
+    need = floors[length] if len(floors) else np.int64(1)
+    if filled == len(index) - 1:
+        last = index[filled - 1]
+        last_length, last_product = counts[last, LENGTH], counts[last, PRODUCT]
+        need = max(need, least_product(lengths, order, length, last_length, last_product, above, undecided))
+    return need
+
+
+@kernel("boolean(int32[:, ::1], int32[:, ::1], int64[:, ::1], uint64[::1], int64, int64)")
+def is_taken(arcs, paths, counts, hashes, slot, taken):
+    """Whether the sentence in a slot stands in one of the first `taken` slots, too."""
+    for other in range(taken):
+        if hashes[other] == hashes[slot] and compare_words(arcs, paths, counts, other, slot) == 0:
+            return True
+    return False
+
+
+@kernel(types.void(ranked_type, int64, int64, int64[:, ::1], int32[:, ::1], int64))
+def take(ranked, first, end, out_counts, out_paths, place):
+    """Copy the candidates ranked from `first` to `end` to the result."""
+    for k in range(first, end):
+        slot = ranked.index[k]
+        for column in range(3):
+            out_counts[place, column] = ranked.counts[slot, column]
+        for p in range(ranked.counts[slot, LENGTH]):
+            out_paths[place, p] = ranked.paths[slot, p]
+        place += 1

@@ -1,18 +1,73 @@
-"""Keep the best sentences found so far, in one total order.
+"""Keep the best sentences found so far, in one total order: by score, then by a seeded hash, then by their words.
 
 In:   sentences with the exact counts behind their scores.
-Out:  the best of them: by score, then by a seeded hash, then by their words.
+Out:  the best of them; what another sentence needs to be among them.
 Not:  finding sentences (search.py).
+
+The hashes are the same on every machine.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import hashlib
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from math import exp
+
+import numpy as np
+import numpy.typing as npt
 
 from polyref.score import MAX_ORDER, BleuScale
 from polyref.score.sentence_bleu import totals_product
+
+_MASK = (1 << 64) - 1
+_EMPTY = 0x243F6A8885A308D3
+_MOST_KNOWN = 1 << 16
+
+
+def word_hash(word: str, seed: int) -> bytes:
+    """The hash of one word: eight bytes, the lowest first."""
+    key = seed.to_bytes(16, "little", signed=True)
+    return hashlib.blake2b(word.encode("utf-8"), digest_size=8, key=key).digest()
+
+
+class _Known(dict[str, bytes]):
+    """The hashes of words with one seed, each made when it is first asked for; forgotten when they are many."""
+
+    def __init__(self, seed: int):
+        super().__init__()
+        self._seed = seed
+
+    def __missing__(self, word: str) -> bytes:
+        if len(self) >= _MOST_KNOWN:
+            self.clear()
+        self[word] = hashed = word_hash(word, self._seed)
+        return hashed
+
+
+_known = lru_cache(maxsize=4)(_Known)
+
+
+def word_hashes(words: Iterable[str], seed: int) -> npt.NDArray[np.uint64]:
+    """The hashes of many words, as numbers."""
+    # From a bytearray, because the kernels take only arrays that could be written to.
+    return np.frombuffer(bytearray().join(map(_known(seed).__getitem__, words)), "<u8")
+
+
+def mix(state: int, value: int) -> int:
+    """Stir a value into a hash."""
+    state = ((state ^ value) * 0x9E3779B97F4A7C15) & _MASK
+    state = ((state ^ (state >> 32)) * 0xBF58476D1CE4E5B9) & _MASK
+    return state ^ (state >> 29)
+
+
+def sentence_hash(sentence: Iterable[int], hashes: Sequence[int]) -> int:
+    """The hash of a sentence, word by word; `hashes` are those of the numbered words."""
+    state = _EMPTY
+    for word in sentence:
+        state = mix(state, hashes[word])
+    return state
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +93,9 @@ class Ranking:
 
     def __init__(self, size: int, reference_lengths: Iterable[int]):
         self.size = size
-        self.lengths = list(reference_lengths)
         self.best: list[Candidate] = []
-        self.scales = {order: BleuScale(self.lengths, order) for order in range(1, MAX_ORDER + 1)}
+        lengths = list(reference_lengths)
+        self.scales = {order: BleuScale(lengths, order) for order in range(1, MAX_ORDER + 1)}
 
     @property
     def full(self) -> bool:
@@ -88,3 +143,19 @@ def least_product(scale: BleuScale, length: int, than_length: int, than_product:
     while scale.compare(length, product, than_length, than_product) < wanted:
         product += 1
     return product
+
+
+def floors_for(min_bleu: float, reference_lengths: Sequence[int]) -> list[int]:
+    """For each length that a sentence can have, the least product whose score is at least `min_bleu` (of order 4)."""
+    scale = BleuScale(reference_lengths)
+    floors = [1]
+    for length in range(1, sum(reference_lengths) + 1):
+        totals = totals_product(length, MAX_ORDER)
+        at_most = scale.value(length, totals)
+        product = totals + 1  # more than any sentence has
+        if at_most >= min_bleu:
+            product = max(1, int(totals * (min_bleu / at_most) ** MAX_ORDER * (1 - 1e-12)) - 1)
+            while scale.value(length, product) < min_bleu:
+                product += 1
+        floors.append(product)
+    return floors

@@ -1,7 +1,7 @@
 """The best sentences of a lattice by BLEU, found exactly and without listing the lattice.
 
-In:   an automaton of sentences, the references, and how many sentences are wanted.
-Out:  the best sentences that are no gold reference, best first.
+In:   an automaton of sentences, the references, and a Task.
+Out:  Found: the best sentences that are no gold reference, best first.
 Not:  bounds (product.py), the order of candidates (ranking.py).
 
 For each total length, the automaton is searched depth first with the clipped counts so far; a branch is left as
@@ -15,18 +15,71 @@ that is not taken yet.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
 from math import prod
 
-from polyref.lattice.determinise import Automaton
-from polyref.lattice.hashing import mix, sentence_hash
-from polyref.lattice.product import Product, longest_suffixes, multiply, suffix_bounds
-from polyref.lattice.ranking import Candidate, Ranking, least_product
-from polyref.lattice.task import Found, Task
+import numpy as np
+import numpy.typing as npt
+
+from polyref.lattice.plain.automaton import Automaton
+from polyref.lattice.plain.product import Bound, Product, longest_suffixes, multiply, suffix_bounds
+from polyref.lattice.plain.ranking import Candidate, Ranking, least_product, mix, sentence_hash
 from polyref.score import MAX_ORDER, BleuScale, Matches, NgramTrie
 from polyref.score.sentence_bleu import ROOT
 
-LIST_LIMIT = 2000  # up to here, listing everything is cheaper than bounds
-MAX_BOUNDS = 8_000_000  # states times lengths of the table of bounds
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One search. `floors[l]` is the least product that a sentence of l words needs; without floors it is 1.
+
+    `max_bounds` is the largest table of bounds, in states times lengths; None lists every sentence and needs none.
+    """
+
+    wanted: int
+    lowest_order: int  # 4: only sentences that score above 0; 1: all
+    floors: Sequence[int]
+    word_hashes: npt.NDArray[np.uint64]
+    marks: npt.NDArray[np.bool_]  # for each word, whether it is punctuation
+    node_budget: int
+    tie_limit: int
+    max_bounds: int | None
+
+    def floor(self, length: int) -> int:
+        return self.floors[length] if self.floors else 1
+
+
+@dataclass(frozen=True)
+class Found:
+    """The best sentences, best first: their lengths and the counts behind their scores.
+
+    `path` are the automaton's arcs that spell them, all behind each other, with -1 behind each sentence (so that they
+    can be written in one go); `arcs` the same, one list per sentence.
+    """
+
+    path: list[int]
+    lengths: list[int]
+    orders: list[int]
+    products: list[int]
+    exact: bool
+    nodes: int
+
+    @classmethod
+    def of(cls, candidates: Sequence[Candidate], *, exact: bool, nodes: int) -> Found:
+        return cls(
+            [arc for candidate in candidates for arc in (*candidate.arcs, -1)],
+            [candidate.length for candidate in candidates],
+            [candidate.order for candidate in candidates],
+            [candidate.product for candidate in candidates],
+            exact,
+            nodes,
+        )
+
+    @cached_property
+    def arcs(self) -> list[list[int]]:
+        following = iter(self.path)
+        return [list(islice(following, length + 1))[:-1] for length in self.lengths]
 
 
 class _OverBudgetError(Exception):
@@ -37,15 +90,14 @@ class _EnoughError(Exception):
     pass
 
 
-def search(automaton: Automaton, references: Sequence[Sequence[int]], count: int, task: Task) -> Found | None:
-    """The best sentences; None where the table of bounds would be too large. `count`: of the automaton's paths."""
-    if task.wanted < 1:
-        return Found.of([], exact=automaton.deterministic, nodes=0)
+def search(automaton: Automaton, references: Sequence[Sequence[int]], task: Task) -> Found | None:
+    """The best sentences; None where the table of bounds would be too large."""
     walker = _Walker(automaton, references, task)
-    if count <= LIST_LIMIT:
+    if task.max_bounds is None:
         return Found.of(walker.list_all(), exact=automaton.deterministic, nodes=0)
-    if not walker.prepare_bounds():
+    if sum(longest_suffixes(walker.product)) + walker.product.states > task.max_bounds:
         return None
+    walker.bounds = suffix_bounds(walker.product, walker.trie)
     candidates: list[Candidate] = []
     exact = automaton.deterministic
     for order in range(MAX_ORDER, task.lowest_order - 1, -1):
@@ -70,6 +122,7 @@ class _Walker:
         self.product: Product = multiply(
             automaton, self.trie, task.marks.tolist(), {reference[-1] for reference in references}
         )
+        self.bounds: list[list[Bound | None]] = []
         self.counts = [0] * len(self.trie.depth)
         self.matches = [0, 0, 0, 0]
         self.path: list[int] = []
@@ -133,23 +186,13 @@ class _Walker:
     def _rank(self, ranking: Ranking) -> None:
         counts = (self.matches[0], self.matches[1], self.matches[2], self.matches[3])
         matches = Matches(len(self.path), counts)
-        floors = self.task.floors
-        if matches.order < self.task.lowest_order:
-            return
-        if floors is not None and matches.product() < floors[matches.length]:
+        if matches.order < self.task.lowest_order or matches.product() < self.task.floor(matches.length):
             return
         candidate = self.candidate(matches.order, matches.product())
         if candidate is not None:
             ranking.add(candidate)
 
     # -- the best of one order --------------------------------------------------------------------------------
-
-    def prepare_bounds(self) -> bool:
-        """Make the table of bounds, unless it would be too large."""
-        if sum(longest_suffixes(self.product)) + self.product.states > MAX_BOUNDS:
-            return False
-        self.bounds = suffix_bounds(self.product, self.trie)
-        return True
 
     def best_of_order(self, order: int, wanted: int) -> tuple[list[Candidate], bool]:
         """The best `wanted` sentences of one order, and whether the search went to its end."""
@@ -180,7 +223,7 @@ class _Walker:
             if bound is None or length == 0 or (order < MAX_ORDER and length <= order):
                 continue
             best = prod(bound[: min(order, length)])
-            if best < self.floor(length):
+            if best < self.task.floor(length):
                 continue
             # By insertion, so that the same comparisons decide here and in the kernel.
             place = len(roots)
@@ -188,9 +231,6 @@ class _Walker:
                 place -= 1
             roots.insert(place, (length, best))
         return roots
-
-    def floor(self, length: int) -> int:
-        return 1 if self.task.floors is None else self.task.floors[length]
 
     def _find(self, order: int, roots: list[tuple[int, int]], ranking: Ranking, *, above: bool) -> None:
         """Rank the best sentences; `above` passes over what is just as good as the last one ranked."""
@@ -201,9 +241,9 @@ class _Walker:
 
         def needed(length: int) -> int:
             if not ranking.full:
-                return self.floor(length)
+                return self.task.floor(length)
             last = ranking.best[-1]
-            return max(self.floor(length), least_product(scale, length, last.length, last.product, above=above))
+            return max(self.task.floor(length), least_product(scale, length, last.length, last.product, above=above))
 
         def leaf(product: int) -> int:
             nonlocal cut, tied

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from polyref.lattice.determinise import Automaton
+from polyref.lattice.plain.automaton import Automaton
 from polyref.score import MAX_ORDER, NgramTrie
 from polyref.score.sentence_bleu import ROOT
 

@@ -1,0 +1,1 @@
+"""The lattice in plain Python: what small inputs use, and what the compiled twin is tested against."""

@@ -1,0 +1,112 @@
+"""Draw sentences of a lattice at random: new ones, each at most once; or the best of some, where a search is too much.
+
+In:   an automaton of sentences, the references, and a source of chance.
+Out:  sentences that are no gold reference and that the search would admit too.
+Not:  the exact search (search.py), how many are drawn and for what (fresh.py).
+
+Every sentence has a number, so a draw is a number that was not drawn yet: it needs no list of the lattice, repeats
+nothing, and ends where the lattice does.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice, pairwise
+
+from polyref.lattice.plain.automaton import Automaton
+from polyref.lattice.plain.ranking import Candidate, Ranking, sentence_hash
+from polyref.lattice.plain.search import Found, Task
+from polyref.score import MAX_ORDER, BleuScale, Matches, NgramTrie
+
+Counts = tuple[int, int, int, int]  # the clipped matches of each order
+Matcher = Callable[[Sequence[Sequence[int]]], list[Counts]]
+
+_BATCH = 24  # sentences that are scored at a time, which the kernels like
+_DRAWS = 1000  # of which the best are taken
+
+
+class Admission:
+    """Which sentences the search admits whatever their score: new ones, with marks that people set so."""
+
+    def __init__(self, references: Sequence[tuple[int, ...]], marks: Sequence[bool]):
+        self._gold = set(references)
+        self._marks = marks
+        self._ends = {reference[-1] for reference in references}
+        self._meet = {pair for reference in references for pair in pairwise(reference) if marks[pair[0]]}
+
+    def __contains__(self, words: tuple[int, ...]) -> bool:
+        if words in self._gold:
+            return False
+        marks = self._marks
+        if marks[words[-1]] and words[-1] not in self._ends:
+            return False
+        # Two marks must not meet that meet in no reference; most sentences have no two.
+        if sum(map(marks.__getitem__, words)) < 2:
+            return True
+        return all(pair in self._meet for pair in pairwise(words) if marks[pair[0]] and marks[pair[1]])
+
+
+def numbers_once(count: int, generator: random.Random) -> Iterator[int]:
+    """The numbers below `count` in a random order. It costs only what is taken of it, however large the count is."""
+    moved: dict[int, int] = {}  # where the numbers stand that no longer stand in their own place
+    left = count
+    while left:
+        place = generator.randrange(left)
+        left -= 1
+        last = moved.pop(left, left)
+        if place == left:
+            yield last
+        else:
+            yield moved.get(place, place)
+            moved[place] = last
+
+
+def draw_new(
+    automaton: Automaton,
+    references: Sequence[tuple[int, ...]],
+    marks: Sequence[bool],
+    count_matches: Matcher,
+    generator: random.Random,
+    *,
+    min_bleu: float,
+    tries: int,
+) -> Iterator[Candidate]:
+    """New sentences that score at least `min_bleu`, in a random order; none comes twice. `tries` are looked at."""
+    word = automaton.word
+    admission, scale = Admission(references, marks), BleuScale(map(len, references))
+    seen: set[tuple[int, ...]] = set()
+    waiting = islice(numbers_once(automaton.count, generator), tries)
+    while numbers := list(islice(waiting, _BATCH)):
+        paths = list(map(automaton.path, numbers))
+        spelled = [tuple([word[arc] for arc in path]) for path in paths]
+        admitted = [k for k, words in enumerate(spelled) if words in admission]
+        counted = count_matches([spelled[k] for k in admitted])
+        for k, counts in zip(admitted, counted, strict=True):
+            matches = Matches(len(spelled[k]), counts)
+            order, product = matches.order, matches.product()
+            if min_bleu and (order < MAX_ORDER or scale.value(matches.length, product) < min_bleu):
+                continue
+            if not automaton.deterministic:
+                # The same sentence may have several numbers.
+                if spelled[k] in seen:
+                    continue
+                seen.add(spelled[k])
+            yield Candidate(tuple(paths[k]), order, product, 0, spelled[k])
+
+
+def best_of_sample(
+    automaton: Automaton, references: Sequence[tuple[int, ...]], task: Task, generator: random.Random
+) -> Found:
+    """The best of a fixed number of drawn sentences that the exact search would have admitted; never exact."""
+    ranking = Ranking(task.wanted, map(len, references))
+    hashes = task.word_hashes.tolist()
+    admission, trie = Admission(references, task.marks.tolist()), NgramTrie(references)
+    for _ in range(_DRAWS):
+        path = automaton.path(generator.randrange(automaton.count))
+        words = tuple([automaton.word[arc] for arc in path])
+        matches = Matches(len(words), trie.matches(words))
+        order, product = matches.order, matches.product()
+        if words in admission and order >= task.lowest_order and product >= task.floor(len(words)):
+            ranking.add(Candidate(tuple(path), order, product, sentence_hash(words, hashes), words))
+    return Found.of(ranking.best, exact=False, nodes=0)
