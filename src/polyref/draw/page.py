@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from polyref.draw.figure import Figure, Highlight, Panel, check_size, draw_one, highlighted, size_of
@@ -23,61 +24,6 @@ if TYPE_CHECKING:
     from polyref.lattice import Lattice
 
 _BEST = 12
-_STYLE = """
-body { margin: 2rem; background: var(--paper); color: var(--ink); font: 16px/1.5 %(fonts)s; }
-h1 { font-size: 1.3rem; margin: 0; }
-h2 { font-size: 1rem; margin: 1.6rem 0 .4rem; }
-p { margin: .2rem 0 1.4rem; color: var(--faint); }
-.map { overflow-x: auto; }
-.polyref { max-width: 100%%; height: auto; min-width: 46rem; }
-ol { list-style: none; margin: 0; padding: 0; }
-li { width: fit-content; padding: .12rem .5rem; border-radius: .4rem; cursor: default; }
-li b { display: inline-block; min-width: 1.55em; margin-right: .6em; border-radius: 1em; text-align: center;
-  font-size: .8em; }
-li i { display: inline-block; min-width: 3.4em; font-style: normal; color: var(--faint);
-  font-variant-numeric: tabular-nums; }
-li.on { background: var(--marker); }
-[data-way] { visibility: hidden; }
-li[data-way], [data-way].on { visibility: visible; }
-.on > .pill { fill: var(--marker) !important; }
-.on > text { font-weight: bold; }
-.dim [data-reference]:not(.on), .dim [data-node]:not(.on) { opacity: .16; }
-svg [data-reference], svg [data-node] { transition: opacity .15s; }
-"""
-_SCRIPT = """
-const svg = document.querySelector('.map svg'), items = [...document.querySelectorAll('li')];
-const mark = (selector) => svg.querySelectorAll(selector).forEach((part) => part.classList.add('on'));
-function show(item) {
-  document.querySelectorAll('.on').forEach((part) => part.classList.remove('on'));
-  svg.classList.toggle('dim', item.dataset.reference !== undefined);
-  item.classList.add('on');
-  item.dataset.nodes.split(' ').forEach((node) => mark(`[data-node="${node}"]`));
-  if (item.dataset.way !== undefined) mark(`[data-way="${item.dataset.way}"]`);
-  else mark(`[data-reference="${item.dataset.reference}"]`);
-}
-let kept = items.find((item) => item.dataset.way !== undefined);
-items.forEach((item) => {
-  item.addEventListener('mouseenter', () => show(item));
-  item.addEventListener('focus', () => show(item));
-  item.addEventListener('click', () => show(kept = item));
-  item.addEventListener('mouseleave', () => kept && show(kept));
-});
-if (kept) show(kept);
-"""
-_GALLERY_STYLE = """
-main { max-width: 108rem; margin: 0 auto; }
-header p { max-width: 46rem; color: var(--ink); margin: .6rem 0; }
-section { border-top: 1px solid var(--rule); margin-top: 2.4rem; padding-top: 1.4rem; }
-section h2 { margin: 0; font-size: 1.15rem; }
-.from { font-size: .9rem; margin: .1rem 0 1rem; }
-.polyref { min-width: 0; }
-table { border-spacing: 0; margin-top: .8rem; }
-td { padding: .14rem .9rem .14rem 0; vertical-align: top; }
-td.score { color: var(--faint); font-variant-numeric: tabular-nums; text-align: right; white-space: nowrap; }
-tr.new td { font-weight: 600; }
-tr.gold td b { display: inline-block; min-width: 1.55em; border-radius: 1em; text-align: center; font-size: .8em; }
-td[dir] { unicode-bidi: isolate; }
-"""
 
 
 def as_page(lattice: Lattice, highlight: Highlight, theme: ThemeName, title: str | None) -> str:
@@ -97,7 +43,7 @@ def as_page(lattice: Lattice, highlight: Highlight, theme: ThemeName, title: str
     body += ["</ol>", "<h2>Best new sentences</h2>" if sentences else "", "<ol>"]
     for number, (sentence, way) in enumerate(zip(sentences, ways, strict=True)):
         body.append(_item("way", number, way, f"<i>{sentence.bleu:.1f}</i>", sentence.text))
-    return _document(title or "Lattice", [*body, "</ol>", f"<script>{_SCRIPT}</script>"], theme)
+    return _document(title or "Lattice", [*body, "</ol>", f"<script>{_file('page.js')}</script>"], theme)
 
 
 def picture_page(svg: str, theme: ThemeName, title: str | None) -> str:
@@ -114,6 +60,11 @@ def _badge(reference: int) -> str:
     return f'<b class="badge{reference % len(LIGHT.lines)}">{letter(reference)}</b>'
 
 
+def _file(name: str) -> str:
+    """A style sheet or script beside this module."""
+    return "\n" + Path(__file__).with_name(name).read_text("utf-8")
+
+
 def _document(title: str, body: Iterable[str], theme: ThemeName, more_style: str = "") -> str:
     """A page in the colours of the drawings."""
     head = [
@@ -122,7 +73,7 @@ def _document(title: str, body: Iterable[str], theme: ThemeName, more_style: str
         '<meta charset="utf-8">',
         '<meta name="viewport" content="width=device-width">',
         f"<title>{visible(title)}</title>",
-        f"<style>{_themed(_colours, theme)}{_STYLE % {'fonts': FONTS}}{more_style}</style>",
+        f"<style>{_themed(_colours, theme)}{_file('page.css').replace('FONTS', FONTS)}{more_style}</style>",
     ]
     return "\n".join([*head, *body, "</html>"]) + "\n"
 
@@ -165,7 +116,7 @@ def as_gallery(exhibits: Iterable[Exhibit], title: str, introduction: Sequence[s
     body.append("</header>")
     for exhibit in exhibits:
         body += _section(exhibit)
-    return _document(title, [*body, "</main>"], "auto", _GALLERY_STYLE + _themed(_word_colours, "auto"))
+    return _document(title, [*body, "</main>"], "auto", _file("gallery.css") + _themed(_word_colours, "auto"))
 
 
 def _section(exhibit: Exhibit) -> list[str]:
