@@ -29,6 +29,7 @@ from polyref.errors import SettingsError
 
 Made = TypeVar("Made")
 _NAMES = {int: "a whole number", float: "a number", bool: "true or false", str: "a string"}
+_LONGEST = 200  # characters of a value that messages quote
 _LARGEST = 2**64  # no library that numbers are passed on to takes larger ones
 
 
@@ -49,7 +50,7 @@ class Declared:
     short: str = ""  # a second, short name there
     metavar: str = ""  # what stands for its value in help
     needs: tuple[str, Any] | None = None  # (key, value): without this one it has no effect
-    clean: Callable[[Any], Any] | None = None  # brings a value into its one spelling
+    clean: Callable[[Any], Any] | None = None  # brings a string, or a list of them, into its one spelling
     is_part: bool = False
 
 
@@ -135,6 +136,11 @@ def _table(value: Any, kind: Any, usual: Any, name: str) -> Any:
         return build(cast(Any, table), value, usual if isinstance(usual, cast(Any, table)) else None)
 
 
+def check(key: Key, value: Any) -> None:
+    """Refuse a value that a setting cannot have."""
+    _checked(key.name, _table(value, key.kind, key.default, key.name), key.kind, key.declared)
+
+
 def contents(made: Any) -> dict[str, Any]:
     """The values of settings by their keys; tables are dictionaries."""
     found: dict[str, Any] = {}
@@ -163,7 +169,11 @@ def refuse_unknown(what: str, given: Sequence[str] | Mapping[str, Any], known: S
     for name in given:
         if name not in known:
             near = get_close_matches(str(name), known, 1, 0.5)
-            cure = f'did you mean "{near[0]}"?' if near else f"choose from {', '.join(known)}"
+            cure = (
+                f'did you mean "{near[0]}"?'
+                if near
+                else f"choose from {', '.join(one for one in known if '.' not in one)}"
+            )
             raise SettingsError(f"is not a known {what}", cure, key=str(name))
 
 
@@ -205,13 +215,10 @@ def _choices(kind: Any) -> tuple[Any, ...]:
 
 def _checked(name: str, value: Any, kind: Any, declared: Declared) -> Any:
     """The value as it is kept; or an error that says what the setting takes."""
-    kinds, given = _choices(kind), value
-    if declared.clean is not None and value is not None:
-        try:
-            value = declared.clean(value)
-        except SettingsError as error:
-            error.also = (name,)
-            raise
+    kinds, given, verb = _choices(kind), value, "is"
+    takes_list = any(get_origin(one) is tuple for one in kinds)
+    if declared.clean is not None and _is_text(value, in_list=takes_list):
+        value = declared.clean(value)
     if value is None and type(None) in kinds:
         return None
     for one in kinds:
@@ -219,11 +226,23 @@ def _checked(name: str, value: Any, kind: Any, declared: Declared) -> Any:
         if taken is not None:
             return taken
     words = _words(kinds)
-    if words and isinstance(value, list | tuple):
+    if words and takes_list and isinstance(value, list | tuple):
+        verb = "holds"
         given = value = next((one for one in value if one not in words), value)
     near = get_close_matches(value, words, 1, 0.6) if isinstance(value, str) else []
     meant = f"did you mean {near[0]}? " if near and near[0] != value else ""
-    raise SettingsError(f"is {shown(given)}", meant + wanted(kind, declared), key=name)
+    cure = wanted(kind, declared)
+    if isinstance(given, str) and str in kinds:
+        cure = "give a string of Unicode characters, without \\0"
+    elif isinstance(given, float) and math.isinf(given):
+        cure = cure.replace("a number", "a finite number")
+    raise SettingsError(f"{verb} {shown(given)}", meant + cure, key=name)
+
+
+def _is_text(value: Any, *, in_list: bool) -> bool:
+    if not in_list:
+        return isinstance(value, str)
+    return isinstance(value, list | tuple | set | frozenset) and all(isinstance(one, str) for one in value)
 
 
 def _taken(value: Any, kind: Any, declared: Declared) -> Any:
@@ -280,7 +299,8 @@ def wanted(kind: Any, declared: Declared) -> str:
         return f"choose one of {words}{hint}"
     if get_origin(first) is tuple:
         inner = get_args(first)[0]
-        listed = f"of {words}" if words else {int: "of whole numbers", float: "of numbers"}.get(inner, "of strings")
+        plain = {int: "of whole numbers", float: "of numbers"}.get(inner, "of strings")
+        listed = f"with any of {words}" if words else plain
         return f"give a list {listed}{_bounds(declared)}{hint}"
     if is_dataclass(first):
         return f"give a table{hint}"
@@ -308,9 +328,12 @@ def _bound(value: float | None) -> str:
 def shown(value: Any) -> str:
     """A value in a message: strings in quotes, and what cannot be printed escaped."""
     if isinstance(value, str):
-        return '"' + value.encode("utf-8", "backslashreplace").decode().replace("\0", "\\0") + '"'
+        text = value if len(value) <= _LONGEST else f"{value[:_LONGEST]}..."
+        return '"' + text.encode("utf-8", "backslashreplace").decode().replace("\0", "\\0") + '"'
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, int) and abs(value) >= _LARGEST:
         return "a number with too many digits"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(shown, value))}]"
     return repr(value) if isinstance(value, float) else str(value)

@@ -43,10 +43,10 @@ def test_soft_alignment_shows_its_penalty() -> None:
         ({"position": float("nan")}, "position is nan"),
         (
             {"veto": ["number"]},
-            'veto is "number"; did you mean numbers? give a list of numbers, negation',
+            'veto holds "number"; did you mean numbers? give a list with any of numbers, negation',
         ),
-        ({"veto": ["xyz"]}, 'veto is "xyz"; give a list of numbers, negation, marks, contrasts'),
-        ({"veto": "numbers"}, 'veto is "numbers"; give a list of numbers, negation'),
+        ({"veto": ["xyz"]}, 'veto holds "xyz"; give a list with any of numbers, negation, marks, contrasts'),
+        ({"veto": "numbers"}, 'veto is "numbers"; give a list with any of numbers, negation'),
         ({"penalty_start": 1.5}, "penalty_start is 1.5; give a number from 0 to 1"),
         ({"penalty_floor": -0.1}, "penalty_floor is -0.1; give a number from 0 to 1"),
         ({"penalty_start": 0.2}, "penalty_floor is 0.3, above the penalty_start of 0.2; swap them"),

@@ -42,7 +42,7 @@ def test_it_says_what_came_of_it(run, tmp_path: Path):
     assert done.code == 0
     [stage] = json.loads(done.out)["stages"]
     assert (stage["folder"], stage["updates"], stage["epochs"]) == (str(tmp_path / "model"), 30, 2)
-    assert "120 pairs an epoch by shuffle" in done.err
+    assert "120 pairs per epoch by shuffle" in done.err
     assert "end of the epoch" in done.err
     again = run("train", recipe_in(tmp_path), "--quiet")
     assert again.out.decode().startswith(f"{tmp_path / 'model'}: best validation")
@@ -58,7 +58,7 @@ def test_check_writes_the_recipe_out_whole_and_trains_nothing(run, tmp_path: Pat
 
 
 def test_keys_are_listed(run):
-    assert b"| `fit.epochs` | `20` | The most epochs. |" in run("train", "--keys").out
+    assert b"| `fit.epochs` | `20` | Largest number of passes over the data. |" in run("train", "--keys").out
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_keys_are_listed(run):
     [
         ([], "no recipe is named; name a TOML file"),
         (["gone.toml"], "gone.toml: cannot be opened"),
-        (["{recipe}", "--set", "fit.epoch=3"], 'unknown key of [fit] "epoch"; did you mean "epochs"?'),
+        (["{recipe}", "--set", "fit.epoch=3"], 'fit.epoch is not a known key; did you mean "epochs"?'),
         (["{recipe}", "--set", "epochs"], '"epochs" sets nothing'),
         (["{recipe}", "--override", "gone.toml"], "gone.toml: cannot be opened"),
         (["{recipe}", "--set", "data.train=gone.jsonl"], "gone.jsonl: there is no such file"),

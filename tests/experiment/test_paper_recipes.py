@@ -24,11 +24,12 @@ def test_the_translation_recipe_has_the_numbers_of_section_4_1():
     assert (pretrain.validation.goal, finetune.validation.goal) == ("perplexity", "bleu")
     assert (finetune.fit.epochs, finetune.fit.learning_rate, finetune.fit.decay.factor) == (30, 0.01, 0.75)
     assert (finetune.beam.beam, finetune.beam.scoring) == (15, "rewarded")
-    adaptive = finetune.expand.adaptive
-    assert adaptive is not None
-    assert (adaptive.start, adaptive.step, adaptive.at_least) == (0.9, 0.05, 100)
-    assert (finetune.expand.per_example, finetune.batch.pairs) == (100, 100)
-    assert (finetune.schedule.name, finetune.schedule.limit) == ("uniform", 50)
+    expand = finetune.expand.settings
+    assert expand.align.penalty == "adaptive"
+    assert (expand.align.penalty_start, expand.align.penalty_step, expand.align.at_least) == (0.9, 0.05, 100)
+    assert (pretrain.expands, finetune.expands) == (False, True)
+    assert (expand.per_example, finetune.batch.pairs) == (100, 100)
+    assert (finetune.schedule.schedule.schedule, finetune.schedule.limit) == ("uniform", 50)
     assert finetune.run.init_from == pretrain.run.output
     assert recipe.grid["stage.finetune.batch.pairs"] == [100, 200, 400]
     assert recipe.grid["stage.finetune.schedule.limit"] == [4, 10, 20, 50, 100]
@@ -39,9 +40,9 @@ def test_the_caption_recipe_has_the_numbers_of_section_4_2():
     recipe = read_recipe(PAPER / "coco-karpathy.toml")
     [stage] = recipe.stages
     assert stage.model == CaptionerSettings(feature_size=2048, embedding_size=512)
-    assert (stage.fit.epochs, stage.beam.beam, stage.expand.penalty) == (100, 5, 0.6)
-    assert (stage.expand.per_example, stage.expand.adaptive) == (100, None)
-    assert (stage.schedule.name, stage.schedule.limit) == ("shuffle", 20)
+    expand = stage.expand.settings
+    assert (stage.fit.epochs, stage.beam.beam, expand.align.penalty, expand.per_example) == (100, 5, 0.6, 100)
+    assert (stage.schedule.schedule.schedule, stage.schedule.limit) == ("shuffle", 20)
     assert recipe.grid["batch.pairs"] == [50, 250, 500, 1000]
     assert recipe.grid["schedule.limit"] == [5, 10, 20, 50, 100]
     assert len(recipe.grid["run.seed"]) == 3
@@ -50,21 +51,21 @@ def test_the_caption_recipe_has_the_numbers_of_section_4_2():
 @pytest.mark.parametrize("name", ["nist-zh-en", "coco-karpathy"])
 def test_words_are_aligned_by_the_cosine_of_their_vectors_and_by_nothing_else(name):
     """Section 3: "the normalized cosine similarity score of word"; no word is barred, and no position counts."""
-    stage = read_recipe(PAPER / f"{name}.toml").stages[-1]
-    assert (stage.expand.align, stage.expand.similarity) == ("soft", "cosine")
-    assert (stage.expand.veto, stage.expand.position, stage.expand.fluency) == ((), 0.0, None)
+    expand = read_recipe(PAPER / f"{name}.toml").stages[-1].expand.settings
+    assert (expand.align.align, expand.align.similarity) == ("soft", "cosine")
+    assert (expand.align.veto, expand.align.position, expand.fluency) == ((), 0.0, None)
 
 
 def test_uniform_goes_through_the_examples_as_they_come():
     """Section 2: D' of Uniform is an ordered set over i = 1 to |D|; Shuffle alone "shuffles ... before each epoch"."""
-    assert read_recipe(PAPER / "nist-zh-en.toml").stages[-1].schedule.order == "given"
+    assert read_recipe(PAPER / "nist-zh-en.toml").stages[-1].schedule.schedule.order == "given"
 
 
 @pytest.mark.parametrize("name", ["nist-zh-en", "coco-karpathy"])
 def test_every_value_of_the_grid_has_its_place_in_the_recipe(name):
     path = PAPER / f"{name}.toml"
     for key, values in read_recipe(path).grid.items():
-        found = [read_recipe(path, settings=[f"{key}={value}"]).stages for value in values]
+        found = [read_recipe(path, overrides=[f"{key}={value}"]).stages for value in values]
         assert all(one != other for one, other in pairwise(found))
 
 
@@ -85,7 +86,7 @@ def test_a_recipe_runs_from_end_to_end_on_made_up_examples(tmp_path: Path, name)
     captions = name == "coco-karpathy"
     data = made_up.images(tmp_path, 12, 2048) if captions else made_up.translation(tmp_path, 12)
     settings = [f"run.output={tmp_path / 'out'}", *(f"data.{key}={path}" for key, path in data.items())]
-    done = polyref.train(PAPER / f"{name}.toml", overrides=[PAPER / "small.toml"], settings=settings)
+    done = polyref.train(PAPER / f"{name}.toml", override_files=[PAPER / "small.toml"], overrides=settings)
     assert [stage.folder.name for stage in done] == (["out"] if captions else ["pretrain", "finetune"])
     assert all(stage.epochs == 2 for stage in done)
     assert len(list((tmp_path / "out").rglob("expanded-*.jsonl"))) == 1

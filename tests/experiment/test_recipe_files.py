@@ -7,9 +7,9 @@ from typing import Any
 
 import made_up
 import pytest
-from polyref.experiment.files import check_files
 
 from polyref.errors import InputError
+from polyref.experiment.inputs import check_files
 from polyref.experiment.recipe import recipe_of
 
 
@@ -41,6 +41,7 @@ def test_parallel_text_goes_by_one_name(tmp_path: Path):
         ("data", "feature_ids", "gone.txt", "data.feature_ids: gone.txt: there is no such file"),
         ("expand", "encoder", "/gone", "expand.encoder: /gone: there is no such encoder"),
         ("expand", "encoder", "vectors:gone.txt", "expand.encoder: vectors:gone.txt: there is no such encoder"),
+        ("expand", "language_model", "/gone", "expand.language_model: /gone: there is no such language model"),
         ("run", "init_from", "gone", "run.init_from: gone: there is no such folder"),
     ],
 )

@@ -85,7 +85,7 @@ def test_a_run_that_was_stopped_ends_with_the_same_weights_and_log(tmp_path: Pat
 def test_the_seed_decides(tmp_path: Path, data):
     found = set()
     for name, seed in (("a", 1), ("b", 1), ("c", 2)):
-        polyref.train(made_up.recipe(tmp_path / name, data, fit={"epochs": 1}), settings=[f"run.seed={seed}"])
+        polyref.train(made_up.recipe(tmp_path / name, data, fit={"epochs": 1}), overrides=[f"run.seed={seed}"])
         found.add(weights(tmp_path / name))
     assert len(found) == 2
 
@@ -111,7 +111,7 @@ def test_a_small_translator_learns_what_it_is_taught(tmp_path: Path, data):
     model = {"embedding_size": 32, "state_size": 32, "dropout": 0.0}
     fit = {"epochs": 40, "learning_rate": 0.02, "validate_every": 200, "save_every": 500}
     tables = made_up.recipe(tmp_path, data, model=model, fit=fit)
-    [found] = polyref.train(tables, settings=["schedule.name=first", "schedule.order=shuffled"])
+    [found] = polyref.train(tables, overrides=["schedule.name=first", "schedule.order=shuffled"])
     assert found.best > 40
     said = load_model(tmp_path).generate(["who[dog], where[hill], number[3]"])[0][0].text
     assert said.endswith(" sits on the hill")
@@ -134,7 +134,7 @@ def test_the_training_set_is_expanded_once_where_the_recipe_says_so(tmp_path: Pa
     assert all(len(line["pseudo_references"]) == 2 for line in map(json.loads, made.read_text().splitlines()))
     assert "200 pairs" in (tmp_path / "train.log").read_text()
     before = made.stat().st_mtime_ns
-    polyref.train(tables, settings=["fit.epochs=2"])
+    polyref.train(tables, overrides=["fit.epochs=2"])
     assert made.stat().st_mtime_ns == before
 
 

@@ -14,10 +14,10 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("tokenizers")
 
 import made_up  # noqa: E402
-from polyref.experiment.place import taken  # noqa: E402
 
 import polyref  # noqa: E402
 from polyref.errors import OutputError, SettingsError  # noqa: E402
+from polyref.experiment.folder import taken  # noqa: E402
 from polyref.experiment.reading import read_recipe  # noqa: E402
 from polyref.experiment.training import train_recipe  # noqa: E402
 from polyref.model.folder import load_model  # noqa: E402
@@ -86,7 +86,7 @@ def test_the_search_that_validates_counts_where_it_is_that_of_the_beam_as_well(t
     del tables["validation"]["beam"]
     polyref.train(tables)
     with pytest.raises(SettingsError, match="holds a run with other settings or other data"):
-        polyref.train(tables, settings=["fit.epochs=2", "beam.beam=1"])
+        polyref.train(tables, overrides=["fit.epochs=2", "beam.beam=1"])
 
 
 def test_features_that_changed_are_refused(tmp_path: Path, photos, finished):
@@ -145,7 +145,7 @@ def test_a_stage_that_another_one_started_from_does_not_train_on(tmp_path: Path,
     with pytest.raises(SettingsError, match='stage "one" would train on, but "two" has begun from it; give the epochs'):
         polyref.train(staged(tmp_path, data, epochs=2))
     assert content(tmp_path) == before
-    polyref.train(staged(tmp_path, data), settings=["stage.two.fit.epochs=2"])
+    polyref.train(staged(tmp_path, data), overrides=["stage.two.fit.epochs=2"])
 
 
 def test_stages_share_what_was_expanded_for_them(tmp_path: Path, data):

@@ -41,7 +41,7 @@ def test_two_processes_follow_the_loss_of_one_with_the_doubled_batch(tmp_path: P
     data = made_up.translation(tmp_path, count=35)  # 105 pairs: in the last update, one process has no batch
     tables = made_up.recipe(tmp_path / "one", data, fit=FIT, model={"dropout": 0.0}, batch={"pairs": 16})
     polyref.train(tables)
-    [stage] = read_recipe(tables, settings=[f"run.output={tmp_path / 'two'}", "batch.pairs=8"]).stages
+    [stage] = read_recipe(tables, overrides=[f"run.output={tmp_path / 'two'}", "batch.pairs=8"]).stages
     (tmp_path / "two.toml").write_text(toml_of(stage))
     under_torchrun(tmp_path / "two.toml", 2)
     one, two = losses(tmp_path / "one"), losses(tmp_path / "two")

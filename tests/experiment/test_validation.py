@@ -13,10 +13,10 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("tokenizers")
 
 import made_up  # noqa: E402
-from polyref.experiment.words import find_vocabularies  # noqa: E402
 
 from polyref.data import read  # noqa: E402
 from polyref.data.corpus import Corpus  # noqa: E402
+from polyref.experiment.inputs import find_vocabularies  # noqa: E402
 from polyref.experiment.pairs import Collation  # noqa: E402
 from polyref.experiment.recipe import SubwordsSection, ValidationSection  # noqa: E402
 from polyref.experiment.validation import Validation  # noqa: E402

@@ -25,7 +25,9 @@ CHOICES: dict[str, dict[str, st.SearchStrategy[Any]]] = {
     "expand": {
         "per_example": sizes,
         "align": st.sampled_from(["hard", "soft"]),
-        "adaptive": st.fixed_dictionaries({}, optional={"at_least": sizes, "floor": st.floats(0, 0.9)}),
+        "penalty": st.just("adaptive") | st.floats(0, 1),
+        "penalty_floor": st.floats(0, 0.9),
+        "tokenizer": st.sampled_from(["words", "characters"]),
         "veto": st.lists(st.sampled_from(["numbers", "negation"])),
         "fluency": st.floats(-100, 100),
     },
@@ -52,7 +54,7 @@ def recipes(draw: st.DrawFn) -> dict[str, Any]:
     tables["data"] = {"train": draw(texts), "dev": draw(texts), **tables.get("data", {})}
     tables["run"] = {"output": draw(texts), "seed": draw(st.integers(0, 2**32 - 1)), "init_from": draw(texts)}
     tables["beam"] = draw(beam)
-    tables["grid"] = draw(st.dictionaries(st.just("fit.clip"), st.lists(st.floats(1, 9) | texts, min_size=1)))
+    tables["grid"] = draw(st.dictionaries(st.just("fit.clip"), st.lists(st.floats(1, 9), min_size=1)))
     tables["stage"] = [{"name": f"s{number}", **draw(own)} for number in range(draw(st.integers(0, 3)))]
     return tables
 
@@ -74,7 +76,7 @@ def test_the_recipes_here_are_read_back_from_what_is_written_of_them(path: Path)
     assert len(recipe.stages) == max(1, path.read_text().count("[[stage]]"))
 
 
-names = st.sampled_from([*SECTIONS, "stage", "name", "decay", "epochs", "adaptive", "train", "output", "beam", "x"])
+names = st.sampled_from([*SECTIONS, "stage", "name", "decay", "epochs", "penalty", "train", "output", "beam", "x"])
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=3),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(names, inner, max_size=4),

@@ -19,7 +19,7 @@ _ADAPTIVE = ("penalty", "adaptive")
 
 def _in_one_order(kinds: Any) -> Any:
     """Equal settings are equal, and are written alike, in whatever order the kinds were given."""
-    is_known = not isinstance(kinds, str) and all(kind in VETO_KINDS for kind in kinds)
+    is_known = all(kind in VETO_KINDS for kind in kinds)
     return tuple(kind for kind in VETO_KINDS if kind in kinds) if is_known else kinds
 
 

@@ -19,6 +19,7 @@ from polyref.data.opening import open_input
 from polyref.encode.opening import is_encoder
 from polyref.errors import InputError
 from polyref.experiment.recipe import Recipe, Stage, SubwordsSection
+from polyref.files import reading
 from polyref.fit import fingerprint
 from polyref.fit.checkpoint import has_checkpoint
 from polyref.model.folder import SOURCE, TARGET
@@ -48,9 +49,10 @@ def _missing(stage: Stage, *, is_first: bool) -> Iterator[tuple[str, str, str]]:
         path = getattr(stage.data, key)
         if path and not Path(path).is_file():
             yield f"data.{key}", path, _GONE
-    encoder = stage.expand.tools.encoder
-    if encoder and not is_encoder(encoder):
-        yield "expand.encoder", encoder, "there is no such encoder"
+    for key in ("encoder", "language_model"):
+        name = getattr(stage.expand.tools, key)
+        if name and not is_encoder(name):
+            yield f"expand.{key}", name, f"there is no such {key.replace('_', ' ')}"
     if is_first and stage.run.init_from and not Path(stage.run.init_from).is_dir():
         yield "run.init_from", stage.run.init_from, "there is no such folder"
 
@@ -81,8 +83,10 @@ def expanded(stage: Stage, folder: Path) -> str:
         return path
     if settings.align.align == "hard":  # which asks no encoder
         tools = replace(tools, encoder=None, cache=None)
+    if settings.fluency is None:
+        tools = replace(tools, language_model=None)
     files = Input.of(path).parallel_files() or [path]
-    stamps = [_stamp(Path(file)) for file in files], _encoder_stamps(tools.encoder or "")
+    stamps = [_stamp(Path(file)) for file in files], _stamps(tools.encoder), _stamps(tools.language_model)
     # Neither the number of processes nor the engine changes the result.
     how = asdict(settings), tools.encoder, tools.language_model, asdict(fields)
     output = folder / f"expanded-{fingerprint(how, path, stamps)}.jsonl"
@@ -92,16 +96,14 @@ def expanded(stage: Stage, folder: Path) -> str:
 
 
 def _stamp(path: Path) -> tuple[str, int, int]:
-    try:
+    with reading(path):
         found = path.stat()
-    except OSError as error:
-        raise InputError(f"cannot be opened ({error.strerror})", "check the path", file=str(path)) from None
     return path.name, found.st_size, found.st_mtime_ns
 
 
-def _encoder_stamps(name: str) -> list[tuple[str, int, int]]:
+def _stamps(name: str | None) -> list[tuple[str, int, int]]:
     """Of the files of an encoder that is in a folder: it may be trained anew under the same name."""
-    place = Path(name.removeprefix("vectors:"))
+    place = Path((name or "").removeprefix("vectors:"))
     if not name or not place.exists():
         return []
     return [_stamp(path) for path in (sorted(place.iterdir()) if place.is_dir() else [place])]

@@ -11,7 +11,7 @@ import json
 import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -25,21 +25,21 @@ from polyref.experiment.recipe import (
     Recipe,
     RecipeError,
     Stage,
+    find_key,
     has,
     keys_of,
-    names_of,
+    leaves,
     recipe_of,
     stages_of,
 )
-from polyref.settings import refuse_unknown
+from polyref.files import reading
+from polyref.settings import refuse_unknown, shown
 
-Tables = dict[str, Any]
+Tables = Mapping[str, Any]
 Key = tuple[str, ...]
 _PART = re.compile(r"""\s*(?:"([^"]*)"|'([^']*)'|([^\s."'=\[\]{}#]+))\s*(\.|$)""")
 _HEADER = re.compile(r"(\[\[?)([^\[\]]+)\]\]?\s*(?:#.*)?")
 _KEY = re.compile(r"""((?:"[^"]*"|'[^']*'|[^"'=#])+)=\s*(.)""")
-
-
 _SETTING = re.compile(r"""((?:"[^"]*"|'[^']*'|[^"'=])*)=(.*)""", re.DOTALL)
 
 
@@ -54,20 +54,19 @@ def read_recipe(
     They change a key wherever the recipe sets it, else for all stages; "stage.pretrain.fit.epochs=3" is for one stage.
     An empty value takes a key out.
     """
-    base, content = (Layer(0, ""), _copied(recipe)) if isinstance(recipe, Mapping) else _read(recipe, 0)
-    origins = Origins()
-    origins.note_all(base, content)
-    layers = [_read(path, number) for number, path in enumerate(override_files, 1)]
-    layers += [
-        (Layer(number, f"--set {setting}"), _setting(setting))
-        for number, setting in enumerate(overrides, len(layers) + 1)
-    ]
-    for layer, changes in layers:
-        _override(content, changes, layer, origins)
+    base = Layer("", recipe) if isinstance(recipe, Mapping) else _read(recipe)
+    layers = [base, *map(_read, override_files), *(Layer(one, _setting(one)) for one in overrides)]
+    content = _copied(base.tables)
+    for layer in layers[1:]:
+        try:
+            for place, value in list(_changes(content, layer.tables)):
+                _put(content, place, value)
+        except RecipeError as error:
+            raise SettingsError(layer.blamed(str(error), error.places)) from None
     try:
         return recipe_of(content)
     except RecipeError as error:
-        raise SettingsError(origins.blamed(error, base)) from None
+        raise SettingsError(_blamed(error, layers)) from None
 
 
 def _copied(value: Any) -> Any:
@@ -80,65 +79,53 @@ def _copied(value: Any) -> Any:
 # -- overriding -----------------------------------------------------------------------------------------------------
 
 
-def _override(content: Tables, changes: Tables, layer: Layer, origins: Origins) -> None:
-    """Change a recipe: each key wherever the recipe sets it, at the top or in stages; for all stages where it does not.
-
-    Tables are merged key by key. Changes under a stage's name are for that stage alone.
-    """
-    try:
-        for place, at, value in list(_changes(content, changes)):
-            _put(content, place, value)
-            origins.note(place, layer, at)
-    except SettingsError as error:
-        lines = {line_of(layer.text, tuple(key.split("."))) for key in (error.key, *error.also) if key}
-        raise SettingsError(said_of(layer, str(error), lines.pop() if len(lines) == 1 else None)) from None
-
-
-def _changes(content: Tables, changes: Tables) -> Iterator[tuple[Place, Place, Any]]:
-    """What to put where; and where it stands among the changes."""
+def _changes(content: Tables, changes: Tables) -> Iterator[tuple[Place, Any]]:
+    """What to put where: each key wherever the recipe sets it, at the top or in stages; for all stages where it does
+    not. Tables are merged key by key. Changes under a stage's name are for that stage alone."""
     listed = content.get("stage")
     stages: list[Any] = listed if isinstance(listed, list) else []
-    everywhere = {section: table for section, table in changes.items() if section != "stage"}
-    for key, value in _leaves(everywhere):
-        if value is None:
-            _check_known(key, [*SECTIONS, "grid"])
+    for key, value in leaves({section: table for section, table in changes.items() if section != "stage"}):
+        _check_removal(key, value, [*SECTIONS, "grid"])
         setting = [number for number, stage in enumerate(stages) if has(stage, key)]
         for number in setting:
-            yield ("stage", number, *key), key, value
+            yield ("stage", number, *key), value
         if not setting or has(content, key):
-            yield key, key, value
+            yield key, value
     names = [str(stage.get("name", "")) if isinstance(stage, Mapping) else "" for stage in stages]
-    for name, at, own in _by_stage(changes.get("stage", {})):
+    for at, name, own in _by_stage(changes.get("stage", {})):
         if not name or name not in names:
-            also = (".".join(map(str, at)),)
-            raise SettingsError(f'there is no stage "{name}" to change', "name one of the recipe", also=also)
-        for key, value in _leaves(own):
-            if value is None:
-                _check_known(key, list(STAGED))
-            yield ("stage", names.index(name), *key), (*at, *key), value
+            raise RecipeError(f'there is no stage "{name}" to change; name one of the recipe', [at])
+        for key, value in leaves(own):
+            _check_removal(key, value, list(STAGED))
+            yield ("stage", names.index(name), *key), value
 
 
-def _by_stage(given: Any) -> Iterator[tuple[str, Place, Tables]]:
-    """Changes of single stages, whether they come as [[stage]] or as stage.NAME."""
-    if not isinstance(given, Mapping):
-        given = stages_of({"stage": given})
-    if isinstance(given, list):
-        yield from ((str(one.get("name", "")), ("stage", number), one) for number, one in enumerate(given))
+def _by_stage(given: Any) -> Iterator[tuple[Place, str, Tables]]:
+    """Changes of single stages, whether they come as [[stage]] or as stage.NAME: where, its name, and what."""
+    if isinstance(given, Mapping):
+        for name, table in given.items():
+            if not isinstance(table, Mapping):
+                text = f"stage.{name} is {shown(table)}; give a table, or a key such as stage.{name}.fit.epochs"
+                raise RecipeError(text, [("stage", name)])
+            yield ("stage", name), name, dict(table)
         return
-    for name, table in given.items():
-        if not isinstance(table, Mapping):
-            cure = f"give a table, or a key such as stage.{name}.fit.epochs"
-            raise SettingsError(f"is {table}", cure, key=f"stage.{name}")
-        yield name, ("stage", name), dict(table)
+    try:
+        stages = stages_of({"stage": given})
+    except SettingsError as error:
+        raise RecipeError(str(error), [("stage",)]) from None
+    yield from ((("stage", number), str(one.get("name", "")), one) for number, one in enumerate(stages))
 
 
-def _leaves(table: Mapping[str, Any], at: Key = ()) -> Iterator[tuple[Key, Any]]:
-    """Keys that hold values. An empty table is one: it may switch something on."""
-    for name, value in table.items():
-        if isinstance(value, Mapping) and value:
-            yield from _leaves(value, (*at, name))
-        else:
-            yield (*at, name), value
+def _check_removal(key: Key, value: Any, sections: list[str]) -> None:
+    """What is taken out need not be there, but there must be such a key."""
+    if value is not None:
+        return
+    try:
+        refuse_unknown("section", key[:1], sections)
+        if key[0] != "grid" and len(key) > 1:
+            find_key(key[0], ".".join(key[1:]))
+    except SettingsError as error:
+        raise RecipeError(str(error), [key]) from None
 
 
 def _put(content: Any, place: Place, value: Any) -> None:
@@ -147,25 +134,18 @@ def _put(content: Any, place: Place, value: Any) -> None:
     for name in tables:
         content = content[name] if isinstance(name, int) else content.setdefault(name, {})
         if not isinstance(content, dict | list):
-            return  # no table, which the recipe will be told
+            return  # not a table, which the recipe will be told
     if value is None:
         content.pop(last, None)
     elif not (value == {} and isinstance(content.get(last), dict)):
         content[last] = value
 
 
-def _check_known(key: Key, sections: list[str]) -> None:
-    """What is taken out need not be there, but there must be such a key."""
-    refuse_unknown("section", key[:1], sections)
-    if key[0] != "grid" and len(key) > 1:
-        refuse_unknown(f"key of [{key[0]}]", [".".join(key[1:])], names_of(key[0]))
-
-
 # -- reading --------------------------------------------------------------------------------------------------------
 
 
 def _setting(text: str) -> Tables:
-    """`a.b=value` as tables; a value that is no TOML is a text."""
+    """`a.b=value` as tables; a value that is not TOML is a string."""
     parts = _SETTING.fullmatch(text)
     names = parts_of(parts[1].strip()) if parts else None
     if parts is None or names is None or len(names) < 2 or not all(names):
@@ -174,7 +154,7 @@ def _setting(text: str) -> Tables:
     if parts[2].strip():
         try:
             found = tomllib.loads(f"value = {parts[2]}")["value"]
-        except ValueError:  # no TOML, or a number with thousands of digits
+        except ValueError:  # not TOML, or a number with thousands of digits
             found = parts[2].strip()
     for name in reversed(names):
         found = {name: found}
@@ -182,12 +162,11 @@ def _setting(text: str) -> Tables:
     return tables
 
 
-def _read(path: str | PathLike[str], number: int) -> tuple[Layer, Tables]:
+def _read(path: str | PathLike[str]) -> Layer:
     try:
-        text = Path(path).read_text(encoding="utf-8")
-        return Layer(number, str(path), text), tomllib.loads(text)
-    except OSError as error:
-        raise InputError(f"cannot be opened ({error.strerror})", "check the path", file=str(path)) from None
+        with reading(path):
+            text = Path(path).read_text(encoding="utf-8")
+        return Layer(str(path), tomllib.loads(text), text)
     except UnicodeDecodeError:
         raise InputError("is not text", "give a recipe in TOML", file=str(path)) from None
     except ValueError as error:  # of TOML, and of numbers with thousands of digits
@@ -248,7 +227,7 @@ def _key(name: str) -> str:
 
 
 def table_of_keys() -> str:
-    """All keys in a Markdown table with their defaults and meanings, for docs and `polyref train --keys`."""
+    """All keys in a Markdown table with their defaults and meanings, as the page about recipes has it."""
     rows = ["| key | default | |", "|---|---|---|"]
     for name, (defaults, help) in _described().items():
         default = " or ".join(f"`{toml_value(one)}`" for one in defaults if one is not None)
@@ -260,14 +239,13 @@ def _described() -> dict[str, tuple[list[Any], str]]:
     """Each key with its defaults (both where those of the two models differ) and its meaning."""
     found: dict[str, tuple[list[Any], str]] = {}
     for section in SECTIONS:
-        if section == "model":
-            found["model.kind"] = ["translator"], "translator or captioner."
         for key in keys_of(section):
-            name, declared = f"{section}.{key.name}", key.declared
-            unset = f" Without it: {declared.unset}." if declared.unset else ""
-            defaults, _ = found.setdefault(name, ([], declared.help + unset))
-            default = [getattr(beam, key.name) for beam in BEAMS.values()] if section == "beam" else [key.default]
-            defaults += [one for one in default if key.table is None and one not in defaults]
+            if section == "validation" and key.name.startswith("beam."):
+                continue  # the same as in [beam]
+            unset = f" Without it: {key.declared.unset}." if key.declared.unset else ""
+            known, _ = found.setdefault(f"{section}.{key.name}", ([], key.declared.help + unset))
+            of_key = [getattr(beam, key.name) for beam in BEAMS.values()] if section == "beam" else [key.default]
+            known += [] if key.table is not None else [one for one in dict.fromkeys(of_key) if one not in known]
     found["expand.per_example"] = [], f"{found['expand.per_example'][1]} Without it, the training set is used as it is."
     return found
 
@@ -277,54 +255,50 @@ def _described() -> dict[str, tuple[list[Any], str]]:
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """Something that sets keys. The later one has the higher number; `text` is a file's content."""
+    """Something that sets keys: tables, and for a file its text. Tables that are given in Python have no name."""
 
-    number: int
     name: str
+    tables: Tables
     text: str = ""
 
+    def places(self, key: Place, stage: str | None) -> Iterator[tuple[Place, Any]]:
+        """Where it sets a key, and to what: for all, then for a stage."""
+        if has(self.tables, key):
+            yield key, _at(self.tables, key)
+        if stage is not None:
+            for at, name, own in _by_stage(self.tables.get("stage", {})):
+                if name == stage and has(own, key):
+                    yield (*at, *key), _at(own, key)
 
-@dataclass(frozen=True, slots=True)
-class Origins:
-    """For each place in a recipe, the layer that set it last, and where in that layer."""
-
-    found: dict[Place, tuple[Layer, Place]] = field(default_factory=dict)
-
-    def note(self, place: Place, layer: Layer, at: Place) -> None:
-        self.found[place] = layer, at
-        for size in range(1, len(place)):  # its tables are whoever's who began them
-            self.found.setdefault(place[:size], (layer, at[: max(0, len(at) - len(place) + size)]))
-
-    def note_all(self, layer: Layer, content: Mapping[str, Any]) -> None:
-        for place in _places(content):
-            self.found[place] = layer, place
-
-    def blamed(self, error: RecipeError, recipe: Layer) -> str:
-        """The error with the file and the line that it lies in, those of the recipe itself if nothing else is known."""
-        stage: Place = () if error.stage is None else ("stage", error.stage)
-        origins = [self.found.get((*stage, *key)) or self.found.get(key) for key in error.places]
-        known = [origin for origin in origins if origin is not None]
-        layer = max((layer for layer, _ in known), key=lambda layer: layer.number, default=recipe)
-        lines = {line_of(layer.text, at) for one, at in known if one is layer}
-        return said_of(layer, str(error), lines.pop() if len(lines) == 1 else None)
+    def blamed(self, text: str, places: Iterable[Place]) -> str:
+        """A message with the name of the layer, and the line where that is plain."""
+        lines = {line_of(self.text, place) for place in places}
+        where = self.name + (f":{line}" if len(lines) == 1 and (line := lines.pop()) else "")
+        return f"{where}: {text}" if where else text
 
 
-def said_of(layer: Layer, text: str, line: int | None = None) -> str:
-    """A message with where it comes from; tables that are given in Python have no name."""
-    place = layer.name if line is None else f"{layer.name}:{line}"
-    return f"{place}: {text}" if place else text
+def _at(table: Any, place: Place) -> Any:
+    for name in place:
+        table = table[name]
+    return table
 
 
-def _places(content: Any, at: Place = ()) -> Iterator[Place]:
-    if at:
-        yield at
-    inner = content.items() if isinstance(content, Mapping) else enumerate(content) if _is_stages(at, content) else []
-    for key, value in inner:
-        yield from _places(value, (*at, key))
+def _blamed(error: RecipeError, layers: Sequence[Layer]) -> str:
+    """The error with the file and the line that it lies in: those of the recipe itself if nothing else is known."""
+    stage = None if error.stage is None else str(layers[0].tables["stage"][error.stage].get("name", ""))
+    found = [origin for key in error.places if (origin := _origin(key, stage, layers))]
+    last = max((number for number, _ in found), default=0)
+    return layers[last].blamed(str(error), [place for number, place in found if number == last])
 
 
-def _is_stages(at: Place, content: Any) -> bool:
-    return at == ("stage",) and isinstance(content, list)
+def _origin(key: Place, stage: str | None, layers: Sequence[Layer]) -> tuple[int, Place] | None:
+    """The layer that set a key last, by its number, and where. A table is whoever's who began it."""
+    found: tuple[int, Place] | None = None
+    for number, layer in enumerate(layers):
+        for place, value in layer.places(key, stage):
+            if found is None or not (isinstance(value, Mapping) and value):
+                found = number, place
+    return found
 
 
 # -- lines of TOML --------------------------------------------------------------------------------------------------

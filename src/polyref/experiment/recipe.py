@@ -9,11 +9,10 @@ A section is a settings class, most of them of the room that does the work, so t
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal
 
 from polyref.data import Fields
 from polyref.errors import SettingsError
@@ -24,7 +23,21 @@ from polyref.model.settings import CAPTIONING, TRANSLATING, BeamSettings, Captio
 from polyref.scale import ToolSettings
 from polyref.schedule.batches import BatchSettings
 from polyref.score import METRICS, Tokenizer, metrics_of
-from polyref.settings import Key, build, contents, keys, part, refuse_unknown, required, setting, settings, within
+from polyref.settings import (
+    Declared,
+    Key,
+    build,
+    check,
+    contents,
+    keys,
+    part,
+    refuse_unknown,
+    required,
+    setting,
+    settings,
+    shown,
+    within,
+)
 from polyref.text.subwords import SMALLEST
 
 Content = Mapping[str, Any]
@@ -40,8 +53,14 @@ PERPLEXITY = "perplexity"
 FIT = FitSettings(decay=Decay(factor=0.7, gain=0.0, stop_after=10))
 
 
+if TYPE_CHECKING:
+    Metric = str
+else:
+    Metric = Literal[(*METRICS, PERPLEXITY)]
+
+
 class RecipeError(SettingsError):
-    """What is wrong with a recipe, the places of the keys that may be the cause, and the stage, counted from 0."""
+    """What is wrong with a recipe, the keys that may be the cause, and the stage that it is about, counted from 0."""
 
     def __init__(self, text: str, places: list[Place], stage: int | None = None):
         super().__init__(text)
@@ -88,42 +107,46 @@ class ExpandSection:
     tools: ToolSettings = part(ToolSettings)
 
 
+def _subwords(of: str) -> Any:
+    hint = "256 of them are bytes"
+    return setting(8000, f"Number of subwords of the {of}.", at_least=SMALLEST, at_most=1_000_000, hint=hint)
+
+
 @settings
 class SubwordsSection:
-    source: int = setting(8000, "Number of subwords of the sources (translator).", at_least=SMALLEST, at_most=1_000_000)
-    target: int = setting(8000, "Number of subwords of the references.", at_least=SMALLEST, at_most=1_000_000)
+    source: int = _subwords("sources (translator)")
+    target: int = _subwords("references")
     joint: bool = setting(False, "One vocabulary of target's size for sources and references together.")
 
 
-def _metric_named(name: Any) -> Any:
-    return metrics_of([name], PERPLEXITY)[0] if isinstance(name, str) else name
-
-
-def _metrics_named(names: Any) -> Any:
-    """Metrics under one name each, the one that scores come under."""
-    are_names = isinstance(names, list | tuple) and all(isinstance(name, str) for name in names)
-    return metrics_of(names, PERPLEXITY) if are_names else names
+def _metric_named(name: str) -> str:
+    """The one name that the scores of a metric come under; a name that is not known stays as it is."""
+    try:
+        return metrics_of([name], PERPLEXITY)[0]
+    except SettingsError:
+        return name
 
 
 @settings
 class ValidationSection:
-    metrics: tuple[str, ...] = setting(
-        ("bleu", "cider"), f"Any of {', '.join(METRICS)} and perplexity.", clean=_metrics_named
+    metrics: tuple[Metric, ...] = setting(
+        ("bleu", "cider"),
+        f"Any of {', '.join(METRICS)} and {PERPLEXITY}.",
+        clean=lambda names: tuple(dict.fromkeys(map(_metric_named, names))),
     )
-    goal: str = setting(
-        "bleu",
-        "The one of them that decides which weights are best.",
-        clean=lambda name: metrics_of(name, PERPLEXITY)[0] if isinstance(name, str) else name,
-    )
+    goal: Metric = setting("bleu", "The one of them that decides which weights are best.", clean=_metric_named)
     tokenizer: Tokenizer | None = setting(None, "Tokens of all scores.", unset="13a for BLEU, ptb for the others")
     fold_case: bool = setting(False, "Score without case.")
     examples: int = setting(0, "Number of examples to validate on, spread over the file; 0 is all.", at_least=0)
     at_once: int = setting(50, "Examples searched together.", at_least=1)
-    beam: BeamSettings | None = setting(None, "How to search in validation, where it differs from [beam].")
+    beam: BeamSettings | None = setting(
+        None, "How to search in validation: a table with those keys of [beam] that differ."
+    )
 
     def check_together(self) -> None:
         if self.goal not in (*self.metrics, PERPLEXITY):
-            raise SettingsError(f'is "{self.goal}", which is not among the metrics', "add it there", key="goal")
+            problem, cure = f'is "{self.goal}", which is not among the metrics', "add it to metrics"
+            raise SettingsError(problem, cure, key="goal", also=("metrics",))
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,21 +204,24 @@ SECTIONS: dict[str, Any] = {
 }
 # These follow from other keys.
 NOT_CHOSEN = {("fit", "goal"): "validation.goal", ("fit", "seed"): "run.seed", ("schedule", "seed"): "run.seed"}
+KIND = Key("kind", Kind, "translator", Declared("translator or captioner."))
 STAGED = ("data", "expand", "schedule", "batch", "fit", "validation")  # what a stage may set for itself
 
 
-def keys_of(section: str) -> Iterator[Key]:
+def keys_of(section: str) -> list[Key]:
     """The keys of a section, and with a dot those of the tables inside it; a model's may come twice."""
     if section == "model":
-        yield from (key for made in MODELS.values() for key in keys(made))
-    else:
-        usual = FIT if section == "fit" else None
-        yield from (key for key in keys(SECTIONS[section], usual) if (section, key.name) not in NOT_CHOSEN)
+        return [KIND, *(key for made in MODELS.values() for key in keys(made))]
+    usual = FIT if section == "fit" else None
+    return [key for key in keys(SECTIONS[section], usual) if (section, key.name) not in NOT_CHOSEN]
 
 
-def names_of(section: str) -> list[str]:
-    """The names of those keys."""
-    return list(dict.fromkeys([*(["kind"] if section == "model" else []), *(key.name for key in keys_of(section))]))
+def find_key(section: str, name: str) -> Key:
+    """A key by its name; one that is not known is refused."""
+    known = {key.name: key for key in keys_of(section)}
+    with within(section):
+        refuse_unknown("key", [name], list(known))
+    return known[name]
 
 
 def recipe_of(content: Content) -> Recipe:
@@ -206,8 +232,7 @@ def recipe_of(content: Content) -> Recipe:
         shared = {name: _table(name, content.get(name, {})) for name in (*SECTIONS, "grid")}
         run = _section("run", shared["run"], RunSection)
     names = _names(stages)
-    with _blamed():
-        grid = _grid(shared.pop("grid"), names)
+    grid = _grid(shared.pop("grid"), names)
     if not stages:
         with _blamed():
             return Recipe(run.output, (_stage("", shared),), grid)
@@ -275,14 +300,6 @@ def merged(top: Content, own: Content) -> dict[str, Any]:
     return both
 
 
-def _section(name: str, content: Content, group: Any, usual: Any = None) -> Any:
-    for key in content:
-        if (name, key) in NOT_CHOSEN:
-            raise SettingsError("follows from another key", f"set {NOT_CHOSEN[name, key]}", key=f"{name}.{key}")
-    with within(name):
-        return build(group, content, usual)
-
-
 def _stage(name: str, content: dict[str, Any]) -> Stage:
     kind = _kind(content["model"])
     batch = dict(content["batch"])
@@ -290,7 +307,9 @@ def _stage(name: str, content: dict[str, Any]) -> Stage:
         batch.setdefault("pairs", None)
     run = _section("run", content["run"], RunSection)
     beam = _section("beam", content["beam"], BeamSettings, BEAMS[kind])
-    validation = _validation(content["validation"], beam)
+    # A beam of its own need not give every key: the others are those of [beam].
+    usual = ValidationSection(beam=beam if "beam" in content["validation"] else None)
+    validation = _section("validation", content["validation"], ValidationSection, usual)
     fit = _section("fit", content["fit"], FitSettings, FIT)
     stream = _section("schedule", content["schedule"], StreamSettings)
     found = Stage(
@@ -301,7 +320,7 @@ def _stage(name: str, content: dict[str, Any]) -> Stage:
         schedule=replace(stream, schedule=replace(stream.schedule, seed=run.seed)),
         batch=_section("batch", batch, BatchSettings),
         subwords=_section("subwords", content["subwords"], SubwordsSection),
-        model=_section("model", {key: one for key, one in content["model"].items() if key != "kind"}, MODELS[kind]),
+        model=_section("model", content["model"], MODELS[kind]),
         fit=replace(fit, goal="lowest" if validation.goal == PERPLEXITY else "highest", seed=run.seed),
         validation=validation,
         beam=beam,
@@ -311,12 +330,13 @@ def _stage(name: str, content: dict[str, Any]) -> Stage:
     return found
 
 
-def _validation(content: Content, beam: BeamSettings) -> ValidationSection:
-    """Its own table of a beam need not give every key: the others are those of [beam]."""
-    own = content.get("beam")
-    given = {**content, "beam": {**contents(beam), **own}} if isinstance(own, Mapping) else content
-    validation: ValidationSection = _section("validation", given, ValidationSection)
-    return validation
+def _section(name: str, content: Content, group: Any, usual: Any = None) -> Any:
+    for key in content:
+        if (name, key) in NOT_CHOSEN:
+            raise SettingsError("follows from another key", f"set {NOT_CHOSEN[name, key]}", key=f"{name}.{key}")
+        find_key(name, str(key))
+    with within(name):
+        return build(group, {key: value for key, value in content.items() if (name, key) != ("model", "kind")}, usual)
 
 
 def _check_together(stage: Stage) -> None:
@@ -326,9 +346,10 @@ def _check_together(stage: Stage) -> None:
         raise SettingsError(problem, "name one", key="data.features", also=("model.kind",))
     if stage.kind == "translator" and stage.data.features:
         cure = 'take it out, or set model.kind = "captioner"'
-        raise SettingsError("is for captioners", cure, key="data.features")
+        raise SettingsError("is for captioners", cure, key="data.features", also=("model.kind",))
     if stage.batch.bucket and stage.schedule.schedule.schedule == "uniform":
-        problem, cure = "does not go with uniform, which keeps an example's references together", "take it out"
+        problem = "does not go with uniform, which keeps an example's references together"
+        cure = "take it out, or choose another schedule"
         raise SettingsError(problem, cure, key="batch.bucket", also=("schedule.name",))
     if stage.schedule.fresh is not None and stage.expands and not stage.expand.settings.keep_lattice:
         problem, cure = "draws from lattices, which expand does not keep", "set expand.keep_lattice = true"
@@ -336,16 +357,16 @@ def _check_together(stage: Stage) -> None:
 
 
 def _kind(content: Content) -> str:
-    """The kind of model; refuses keys of the other kinds by name."""
+    """The kind of model; refuses keys of the other kind by name."""
     kind = content.get("kind", "translator")
-    if kind not in get_args(Kind):
-        raise SettingsError(f'is "{kind}"', f"choose one of {', '.join(get_args(Kind))}", key="model.kind")
-    own = [key.name for key in keys(MODELS[kind])]
-    for other, made in MODELS.items():
-        for key in keys(made):
+    with within("model"):
+        check(KIND, kind)
+        other = "captioner" if kind == "translator" else "translator"
+        own = {key.name for key in keys(MODELS[kind])}
+        for key in keys(MODELS[other]):
             if key.name in content and key.name not in own:
                 problem = f"is for a {other}, and this is a {kind}"
-                raise SettingsError(problem, "take it out, or set model.kind", key=f"model.{key.name}")
+                raise SettingsError(problem, "take it out, or set model.kind", key=key.name)
     return str(kind)
 
 
@@ -361,37 +382,37 @@ def _table(name: str, value: Any) -> dict[str, Any]:
 def _grid(grid: Content, stages: list[str]) -> dict[str, list[Any]]:
     """Values of keys that a series of runs goes through, with keys such as "fit.decay.factor"."""
     found: dict[str, list[Any]] = {}
-    with within("grid"):
-        for path, values in _flat(grid, ()):
-            key = ".".join(path)
-            _check_grid_key(key.split("."), stages, key)
-            if not isinstance(values, list) or not values or not _is_plain(values):
-                raise SettingsError("is not a list of strings, numbers, true or false", "give some", key=key)
-            found[key] = values
+    for place, values in leaves(grid):
+        key = ".".join(place)
+        try:
+            _check_grid(key.split("."), values, stages)
+        except SettingsError as error:
+            raise RecipeError(f"grid: {error}", [("grid", *place)]) from None
+        found[key] = values
     return found
 
 
-def _flat(grid: Content, at: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """Keys with dots may be written in quotes, or as tables."""
-    for key, value in grid.items():
-        if isinstance(value, Mapping):
-            yield from _flat(value, (*at, str(key)))
-        else:
-            yield (*at, str(key)), value
-
-
-def _check_grid_key(path: list[str], stages: list[str], key: str) -> None:
-    try:
-        if path[0] == "stage" and len(path) > 3:
+def _check_grid(path: list[str], values: Any, stages: list[str]) -> None:
+    sections = list(SECTIONS)
+    if path[0] == "stage" and len(path) > 1:
+        with within("stage"):
             refuse_unknown("stage", [path[1]], stages)
-            path = path[2:]
-        refuse_unknown("section", path[:1], list(SECTIONS))
-        refuse_unknown(f"key of [{path[0]}]", [".".join(path[1:])], names_of(path[0]))
-    except SettingsError as error:
-        raise SettingsError(str(error), also=(key,)) from None
+        path, sections = path[2:], list(STAGED)
+    refuse_unknown("section", path[:1], sections)
+    if len(path) < 2:
+        raise SettingsError("is not a key", "give one such as fit.epochs", key=".".join(path))
+    key = find_key(path[0], ".".join(path[1:]))
+    with within(path[0]):
+        if not isinstance(values, list) or not values or None in values:
+            raise SettingsError(f"is {shown(values)}", "give a list of values", key=key.name)
+        for value in values:
+            check(key, value)
 
 
-def _is_plain(value: Any) -> bool:
-    if isinstance(value, list | Mapping):
-        return all(map(_is_plain, value.values() if isinstance(value, Mapping) else value))
-    return isinstance(value, str | int) or (isinstance(value, float) and math.isfinite(value))
+def leaves(table: Content, at: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Places of keys that hold values. An empty table is one: it may switch something on."""
+    for name, value in table.items():
+        if isinstance(value, Mapping) and value:
+            yield from leaves(value, (*at, str(name)))
+        else:
+            yield (*at, str(name)), value

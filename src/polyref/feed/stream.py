@@ -61,7 +61,8 @@ class StreamSettings:
         if self.gold_only and self.schedule.gold_share is not None:
             raise SettingsError("has no effect with gold_only", "leave one of them out", key="gold_share")
         if self.gold_only and self.limit is not None:
-            raise SettingsError("does not cut gold references", "leave it out, or leave gold_only out", key="limit")
+            cure = "leave it out, or leave gold_only out"
+            raise SettingsError("does not cut gold references", cure, key="limit", also=("gold_only",))
         if self.fresh is not None and (self.gold_only or self.limit is not None):
             key = "gold_only" if self.gold_only else "limit"
             problem = "does not go with fresh paths, which have a number of their own"
