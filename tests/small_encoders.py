@@ -11,11 +11,11 @@ from samples import captions
 
 from polyref.encode.context import ContextEncoder, Vocabulary, read_folder, write_folder
 from polyref.encode.network import (
-    EXPECTATION_STEP,
     INPUT_STEP,
-    LARGEST_EXPECTATION,
     STATE_STEP,
-    exact_weights,
+    for_expectations,
+    for_states,
+    for_vectors,
     on_grid,
     output_shapes,
 )
@@ -53,28 +53,16 @@ def write_encoder(
         "pieces": draw(size=(buckets, size)) / size**0.5,
         "centre.own": on_grid(draw(size=size) * 0.1, INPUT_STEP),
         "centre.states": on_grid(draw(size=(2, states)) * 0.1, STATE_STEP),
-        "projection.weight": exact_weights(
-            draw(size=(size, 2 * states)) / states**0.5, longest=np.sqrt(2 * states), largest=1.0, step=STATE_STEP
-        ),
+        "projection.weight": for_states(draw(size=(size, 2 * states)) / states**0.5),
         "projection.bias": draw(size=size),
     }
     for side in ("forward", "backward"):
-        weights[f"{side}.read"] = exact_weights(
-            draw(size=(4 * states, size)), longest=1.1, largest=1.0, step=INPUT_STEP
-        )
-        weights[f"{side}.state"] = exact_weights(
-            draw(size=(4 * states, states)) * strength / states**0.5,
-            longest=np.sqrt(states),
-            largest=1.0,
-            step=STATE_STEP,
-        )
+        weights[f"{side}.read"] = for_vectors(draw(size=(4 * states, size)))
+        weights[f"{side}.state"] = for_states(draw(size=(4 * states, states)) * strength / states**0.5)
         weights[f"{side}.bias"] = draw(size=4 * states)
     for name, shape in output_shapes(predicted, size, cutoffs).items():
         drawn = draw(size=shape) / max(1, shape[-1]) ** 0.5
-        if len(shape) == 2:
-            longest = LARGEST_EXPECTATION * np.sqrt(shape[1])
-            drawn = exact_weights(drawn, longest=longest, largest=LARGEST_EXPECTATION, step=EXPECTATION_STEP)
-        weights[name] = drawn
+        weights[name] = for_expectations(drawn) if len(shape) == 2 else drawn
     config = {
         "kind": "bidirectional language model",
         "vector_size": size,

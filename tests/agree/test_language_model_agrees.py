@@ -68,16 +68,15 @@ def trained(tmp_path_factory: pytest.TempPathFactory):
     """A model of a real size, trained until its weights are no longer those it began with, and its encoder."""
     torch = pytest.importorskip("torch")
     from polyref.encode.context import Vocabulary, write_folder
-    from polyref.encode.language_model import LanguageModel, ModelSettings, Spellings, exported
+    from polyref.encode.language_model import LanguageModel, ModelSettings, exported
 
     words = [*WORDS, *(f"word{k}" for k in range(200))]
     outside = ["zebra", "café", "internationalization", "x"]
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(3)
         settings = ModelSettings(SIZE, STATES, buckets=512, dropout=0.0)
-        model = LanguageModel(
-            settings, readable=len(words), predicted=100, spellings=Spellings([*words, *outside], settings.buckets)
-        )
+        vocabulary = Vocabulary(tuple(words), 100)
+        model = LanguageModel(settings, vocabulary, [*words, *outside])
         optimiser = torch.optim.AdamW([weight for weight in model.parameters() if weight.requires_grad], lr=5e-3)
         for _ in range(12):
             cost, items = model.cost(torch.randint(0, 40, (12, 20)).sort(1).values)
@@ -93,7 +92,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory):
         "word_share": 0.0,
         "baseline": 0.0,
     }
-    write_folder(folder, config, Vocabulary(tuple(words), 100), exported(model))
+    write_folder(folder, config, vocabulary, exported(model))
     return model.eval(), folder, [*words, *outside]
 
 

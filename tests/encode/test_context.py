@@ -120,7 +120,7 @@ def test_an_encoder_gives_the_same_bytes_with_either_step(folder: Path, monkeypa
 
         return run
 
-    monkeypatch.setattr("polyref.encode.context.plain_step", counted("plain", network.plain_step))
+    monkeypatch.setattr("polyref.encode.network.plain_step", counted("plain", network.plain_step))
     monkeypatch.setattr(kernels, "step", counted("compiled", kernels.step))
     many = [line.split() for line in drawn_text(WORDS, 600, most=12).splitlines()]
     small, large = open_small(folder), open_small(folder)

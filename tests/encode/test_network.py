@@ -9,13 +9,15 @@ from small_encoders import WORDS, open_small, write_encoder
 from polyref.encode import kernels
 from polyref.encode.network import (
     EXACT,
+    EXPECTATION_STEP,
     INPUT_STEP,
+    LARGEST_EXPECTATION,
     STATE_STEP,
-    exact_weights,
-    is_exact,
+    for_expectations,
+    for_states,
+    for_vectors,
     on_grid,
     plain_step,
-    row_steps,
 )
 
 SCALES = st.sampled_from([1e-4, 0.05, 0.3, 1.0, 7.0, 100.0])
@@ -39,7 +41,7 @@ def products_agree(left: np.ndarray, right: np.ndarray, rng: np.random.Generator
 @given(seed=st.integers(0, 1000), size=st.integers(1, 400), scale=SCALES)
 def test_products_with_states_are_exact_in_any_order(seed, size, scale):
     rng = np.random.default_rng(seed)
-    weights = exact_weights(rng.normal(size=(8, size)) * scale, longest=size**0.5, largest=1.0, step=STATE_STEP)
+    weights = for_states(rng.normal(size=(8, size)) * scale)
     states = on_grid(np.clip(rng.normal(size=(5, size)), -1, 1), STATE_STEP)
     states[0] = np.sign(weights[0]) + (weights[0] == 0)  # the largest sum that there can be
     assert products_agree(states, weights.astype(np.float32).T, rng)
@@ -48,12 +50,21 @@ def test_products_with_states_are_exact_in_any_order(seed, size, scale):
 @given(seed=st.integers(0, 1000), size=st.integers(1, 300), scale=SCALES)
 def test_products_with_unit_vectors_are_exact_in_any_order(seed, size, scale):
     rng = np.random.default_rng(seed)
-    longest = 1 + 0.5 * INPUT_STEP * size**0.5
-    weights = exact_weights(rng.normal(size=(8, size)) * scale, longest=longest, largest=1.0, step=INPUT_STEP)
+    weights = for_vectors(rng.normal(size=(8, size)) * scale)
     vectors = rng.normal(size=(5, size))
     vectors[0] = weights[0].astype(np.float64) + 1e-12  # the direction of the largest sum
     vectors = on_grid(vectors / np.linalg.norm(vectors, axis=1, keepdims=True), INPUT_STEP)
     assert products_agree(vectors, weights.astype(np.float32).T, rng)
+
+
+@given(seed=st.integers(0, 1000), size=st.integers(1, 300), scale=SCALES)
+def test_products_with_expectations_are_exact_in_any_order(seed, size, scale):
+    rng = np.random.default_rng(seed)
+    weights = for_expectations(rng.normal(size=(8, size)) * scale)
+    drawn = np.clip(4 * rng.normal(size=(5, size)), -LARGEST_EXPECTATION, LARGEST_EXPECTATION)
+    expected = on_grid(drawn, EXPECTATION_STEP)
+    expected[0] = np.where(weights[0] < 0, -LARGEST_EXPECTATION, LARGEST_EXPECTATION)  # the largest sum
+    assert products_agree(expected, weights.astype(np.float32).T, rng)
 
 
 def test_weights_that_are_not_on_a_grid_would_not_do():
@@ -63,37 +74,35 @@ def test_weights_that_are_not_on_a_grid_would_not_do():
     assert not products_agree(states, rng.normal(size=(300, 8)).astype(np.float32), rng)
 
 
+def finest_steps(weights: np.ndarray) -> np.ndarray:
+    """For each row the least power of two of which no product with states comes to 2**24 times; a little is spared."""
+    largest_sums = np.abs(weights).sum(1) * 1.01 + weights.shape[1] * 2.0**-12
+    return 2.0 ** np.ceil(np.log2(largest_sums / (STATE_STEP * EXACT)))
+
+
 @pytest.mark.parametrize("size", [497, 609, 785, 868, 966, 1100])
 @pytest.mark.parametrize("level", [0, 5, 9])
 def test_many_weights_that_are_all_rounded_up_are_still_exact(size, level):
     """Their sum stays just below a power of two before they are rounded, and does not behind."""
     weights = np.full((1, size), 0.9999 * (2.0**level - size * 2.0**-12) / (1.01 * size))
-    rounded = exact_weights(weights, longest=size**0.5, largest=1.0, step=STATE_STEP)
+    rounded = for_states(weights)
     nearly_one = np.full((1, size), 1 - STATE_STEP, np.float32)  # an odd number of steps, so no sum is round by chance
     assert products_agree(nearly_one, rounded.astype(np.float32).T, np.random.default_rng(0))
     # At worst, half a step of the grid that is twice as wide.
-    [finest] = row_steps(weights, longest=size**0.5, largest=1.0, step=STATE_STEP)
-    assert np.abs(rounded - weights).max() <= finest
+    assert np.abs(rounded - weights).max() <= finest_steps(weights)[0]
 
 
 @given(seed=st.integers(0, 1000), size=st.integers(1, 400), scale=SCALES)
 def test_rounded_weights_are_near_to_the_ones_before(seed, size, scale):
     weights = np.random.default_rng(seed).normal(size=(6, size)) * scale
-    rounded = exact_weights(weights, longest=size**0.5, largest=1.0, step=STATE_STEP).astype(np.float64)
-    steps = row_steps(weights, longest=size**0.5, largest=1.0, step=STATE_STEP)[:, None]
+    rounded = for_states(weights).astype(np.float64)
+    steps = finest_steps(weights)[:, None]
     # Half a step of the grid, and half of float16's own.
     assert (np.abs(rounded - weights) <= steps / 2 + np.abs(weights) * 2.0**-10 + 2.0**-25).all()
 
 
-def test_a_row_that_reaches_too_far_is_not_exact():
-    weights, steps = np.ones((1, 4)), np.array([2.0**-10])
-    limit = {"longest": 2.0, "largest": 1.0}
-    assert is_exact(weights, steps, step=2.0**-10, **limit)
-    assert not is_exact(weights, steps, step=4 / EXACT * 2**10, **limit)
-
-
 def test_zeros_are_on_every_grid():
-    assert (exact_weights(np.zeros((3, 5)), longest=1.0, largest=1.0, step=STATE_STEP) == 0).all()
+    assert (for_states(np.zeros((3, 5))) == 0).all()
 
 
 @pytest.mark.parametrize("value", [0.3, -0.3, 1.0, 0.0, 2.0**-12])

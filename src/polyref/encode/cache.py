@@ -155,13 +155,8 @@ class CachedEncoder:
 
 def _keys(hash: str, sentences: Sequence[Sequence[str]]) -> list[bytes]:
     """What each sentence is found by. The length before each text keeps ["a b"] and ["a", "b"] apart."""
-    start = hashlib.blake2b(_with_length(hash), digest_size=32)
-    keys: list[bytes] = []
-    for sentence in sentences:
-        digest = start.copy()
-        digest.update(b"".join(map(_with_length, sentence)))
-        keys.append(digest.digest())
-    return keys
+    contents = [b"".join(map(_with_length, (hash, *sentence))) for sentence in sentences]
+    return [hashlib.blake2b(content, digest_size=32).digest() for content in contents]
 
 
 def _with_length(text: str) -> bytes:

@@ -27,13 +27,13 @@ from polyref.encode.encoder import Encoding
 from polyref.encode.network import (
     INPUT_STEP,
     Direction,
+    Doubles,
     Floats,
+    Ints,
     Output,
     States,
-    Step,
     on_grid,
     output_shapes,
-    plain_step,
     run,
 )
 from polyref.errors import InputError, SettingsError
@@ -220,14 +220,14 @@ class _Read(NamedTuple):
     behind the last where it is read backwards.
     """
 
-    words: npt.NDArray[np.int64]  # numbers of the distinct words
-    rows: npt.NDArray[np.int64]  # of those, in the vocabulary; -1 for words outside it
+    words: Ints  # numbers of the distinct words
+    rows: Ints  # of those, in the vocabulary; -1 for words outside it
     own: Floats  # the vectors of those
     forward: States
     backward: States
     is_first: npt.NDArray[np.bool_]  # of the states of a sentence
     is_last: npt.NDArray[np.bool_]
-    ends: npt.NDArray[np.int64]  # of the sentences, in words
+    ends: Ints  # of the sentences, in words
 
 
 class ContextEncoder:
@@ -304,11 +304,11 @@ class ContextEncoder:
 
         return self._each(sentences, both)
 
-    def log_probabilities(self, sentences: Sequence[Sequence[str]]) -> list[npt.NDArray[np.float64]]:
+    def log_probabilities(self, sentences: Sequence[Sequence[str]]) -> list[Doubles]:
         """Of each word of each sentence, given all the others; words that cannot be predicted are one, the unknown."""
         return self._each(sentences, self._log_probabilities)
 
-    def _log_probabilities(self, read: _Read) -> Iterable[npt.NDArray[np.float64]]:
+    def _log_probabilities(self, read: _Read) -> Iterable[Doubles]:
         before, behind = read.forward.of_word[~read.is_last], read.backward.of_word[~read.is_first]
         # Sentences that share words mostly share what is around them: each such place is worked out once.
         places, place = np.unique(np.stack([before, behind, read.words]), axis=1, return_inverse=True)
@@ -325,7 +325,7 @@ class ContextEncoder:
         """What is read for each word, whatever stands around it: its own vector, or what its spelling tells."""
         return self._vectors(words, self._rows(words))
 
-    def _vectors(self, words: Sequence[str], rows: npt.NDArray[np.int64]) -> Floats:
+    def _vectors(self, words: Sequence[str], rows: Ints) -> Floats:
         vectors: Floats = self._weights["vectors"][rows].astype(np.float32)
         of_pieces = self._weights["pieces"]
         for place in np.flatnonzero(rows < 0).tolist():
@@ -333,7 +333,7 @@ class ContextEncoder:
             vectors[place] = on_grid(spelled / max(np.sqrt((spelled**2).sum()), 1e-9), INPUT_STEP)
         return vectors
 
-    def _rows(self, words: Iterable[str]) -> npt.NDArray[np.int64]:
+    def _rows(self, words: Iterable[str]) -> Ints:
         return np.array([self._vocabulary.find(word) for word in words], np.int64)
 
     def _each(self, sentences: Sequence[Sequence[str]], make: Callable[[_Read], Iterable[Made]]) -> list[Made]:
@@ -353,12 +353,13 @@ class ContextEncoder:
         rows = self._rows(number)
         vectors = self._vectors(list(number), rows)
         edges = self._weights["boundary"].astype(np.float32)
-        step = self._step(len(flat))
+        self._words_seen += len(flat)
 
-        def run_one(side: str, edge: Floats, ordered: list[npt.NDArray[np.int64]]) -> States:
+        def run_one(side: str, edge: Floats, ordered: list[Ints]) -> States:
             weights = self._directions[side]
             read = np.concatenate([edge[None], vectors]) @ weights.read + weights.bias
-            return run(weights, read, ordered, step, backwards=side == "backward")
+            compiled = self._words_seen >= _SMALL
+            return run(weights, read, ordered, backwards=side == "backward", compiled=compiled)
 
         forward = run_one("forward", edges[0], [np.array([0, *words]) for words in numbered])
         backward = run_one("backward", edges[1], [np.array([*words, 0]) for words in numbered])
@@ -367,14 +368,6 @@ class ContextEncoder:
         is_first[np.cumsum(lengths + 1) - lengths - 1] = True
         is_last = np.roll(is_first, -1)
         return _Read(flat - 1, rows, vectors, forward, backward, is_first, is_last, lengths.cumsum())
-
-    def _step(self, words: int) -> Step:
-        self._words_seen += words
-        if self._words_seen < _SMALL:
-            return plain_step
-        from polyref.encode import kernels
-
-        return kernels.step
 
     @cached_property
     def _output(self) -> Output:

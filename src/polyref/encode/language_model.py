@@ -10,6 +10,7 @@ Sentences of one batch have the same length, so there is no padding, and none ca
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -18,60 +19,36 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from polyref.encode.context import pieces
-from polyref.encode.network import (
-    EXPECTATION_STEP,
-    INPUT_STEP,
-    LARGEST_EXPECTATION,
-    STATE_STEP,
-    exact_weights,
-    on_grid,
-)
+from polyref.encode.context import Vocabulary, pieces
+from polyref.encode.network import INPUT_STEP, for_expectations, for_states, for_vectors, on_grid
 from polyref.encode.settings import ModelSettings
 from polyref.errors import PolyrefError
 
 _LARGEST = 2.0**14  # of a weight; float16 ends at 2**16
 
 
-class Spellings:
-    """The pieces of all words that training reads, one after the other."""
-
-    def __init__(self, words: list[str], buckets: int):
-        found = [pieces(word, buckets) for word in words]
-        self._starts = torch.tensor(np.cumsum([0, *map(len, found)]))
-        self._buckets = torch.tensor([bucket for word in found for bucket in word])
-
-    def of(self, words: Tensor) -> tuple[Tensor, Tensor]:
-        """The buckets of some words, and where each word's begin."""
-        starts, ends = self._starts[words], self._starts[words + 1]
-        lengths = ends - starts
-        offsets = lengths.cumsum(0) - lengths
-        within = torch.arange(int(lengths.sum())) - offsets.repeat_interleave(lengths)
-        return self._buckets[starts.repeat_interleave(lengths) + within], offsets
-
-
 class LanguageModel(nn.Module):
     """Reads words as unit vectors, forwards and backwards, and predicts each from both sides.
 
-    Word numbers below `readable` have a vector; the others are read by their spelling. Numbers below `predicted` can be
-    predicted; all others are one word, the last: the unknown one.
+    The vocabulary's words have a vector; further `words` are read by their spelling. Words that the vocabulary cannot
+    predict are one word, the last: the unknown one.
     """
 
     def __init__(
         self,
         settings: ModelSettings,
-        *,
-        readable: int,
-        predicted: int,
-        spellings: Spellings,
+        vocabulary: Vocabulary,
+        words: Sequence[str],
         vectors: npt.NDArray[np.float32] | None = None,
     ):
         super().__init__()
         size, states = settings.vector_size, settings.state_size
         self.settings = settings
-        self.readable = readable
-        self.predicted = predicted
-        self._spellings = spellings
+        self.readable, self.predicted = readable, predicted = len(vocabulary.words), vocabulary.predicted
+        self.cutoffs = adaptive_cutoffs(predicted + 1) if settings.softmax == "adaptive" else None
+        spellings = [pieces(word, settings.buckets) for word in words]
+        self._starts = torch.tensor(np.cumsum([0, *map(len, spellings)]))
+        self._buckets = torch.tensor([bucket for spelling in spellings for bucket in spelling])
         start = torch.randn(readable, size) if vectors is None else torch.tensor(vectors)
         self.vectors = nn.Parameter(functional.normalize(start, dim=1), requires_grad=not settings.freeze)
         self.pieces = nn.Parameter(torch.randn(settings.buckets, size) / size**0.5)
@@ -83,8 +60,8 @@ class LanguageModel(nn.Module):
         self.projection = nn.Linear(2 * states, size)
         self.drop = nn.Dropout(settings.dropout)
         self.output: nn.Linear | nn.AdaptiveLogSoftmaxWithLoss
-        if settings.softmax == "adaptive":
-            self.output = nn.AdaptiveLogSoftmaxWithLoss(size, predicted + 1, adaptive_cutoffs(predicted + 1))
+        if self.cutoffs is not None:
+            self.output = nn.AdaptiveLogSoftmaxWithLoss(size, predicted + 1, self.cutoffs)
         else:
             self.output = nn.Linear(size, predicted + 1)
             if vectors is not None:
@@ -104,8 +81,11 @@ class LanguageModel(nn.Module):
 
     def spelled(self, words: Tensor) -> Tensor:
         """Words by their spelling: the mean of their pieces' vectors."""
-        buckets, offsets = self._spellings.of(words)
-        return functional.embedding_bag(buckets, self.pieces, offsets, mode="mean")
+        starts = self._starts[words]
+        lengths = self._starts[words + 1] - starts
+        offsets = lengths.cumsum(0) - lengths
+        places = torch.arange(int(lengths.sum())) + (starts - offsets).repeat_interleave(lengths)
+        return functional.embedding_bag(self._buckets[places], self.pieces, offsets, mode="mean")
 
     def states(self, words: Tensor) -> tuple[Tensor, Tensor]:
         """Forward state t is that behind word t (0: the boundary); backward state t that before word t, read from the
@@ -148,59 +128,44 @@ def adaptive_cutoffs(words: int) -> list[int]:
     return [cutoff for cutoff in sorted({max(1, words // 10), max(2, words // 2)}) if cutoff < words]
 
 
-def learn_spelling(model: LanguageModel, seed: int, *, rounds: int = 15, words_at_once: int = 1024) -> float:
-    """Bring the pieces' vectors near to those of the words they make up; returns the mean cosine that is reached.
+def learn_spelling(model: LanguageModel, seed: int, *, rounds: int = 15, words_at_once: int = 1024) -> None:
+    """Bring the pieces' vectors near to those of the words they make up.
 
     So a word that no table has is read as one that is spelled like it.
     """
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         optimiser = torch.optim.Adam([model.pieces], lr=0.01)
-        reached = 0.0
         for number in range(rounds):
             for group in optimiser.param_groups:
                 group["lr"] = 0.01 * (1 - number / rounds)
-            reached = 0.0
             for words in torch.split(torch.randperm(model.readable), words_at_once):
                 optimiser.zero_grad(set_to_none=True)
                 cosine = functional.cosine_similarity(model.spelled(words), model.vectors[words].detach(), dim=1)
                 (1 - cosine).mean().backward()  # type: ignore[no-untyped-call]
                 optimiser.step()
-                reached += float(cosine.detach().sum()) / model.readable
-    return reached
 
 
 def exported(model: LanguageModel) -> dict[str, npt.NDArray[np.float16]]:
     """All that encoding and predicting need, in float16, on the grids that make their products exact."""
     size, states = model.settings.vector_size, model.settings.state_size
-    # Rounding makes a unit vector a little longer.
-    for_input = {"longest": 1.0 + 0.5 * INPUT_STEP * np.sqrt(size), "largest": 1.0, "step": INPUT_STEP}
     arrays: dict[str, npt.NDArray[Any]] = {
         "vectors": on_grid(_unit(_array(model.vectors)), INPUT_STEP),
         "boundary": on_grid(_unit(_array(model.boundary)), INPUT_STEP),
         "pieces": _array(model.pieces),
         "centre.own": np.zeros(size),
         "centre.states": np.zeros((2, states)),
+        "projection.weight": for_states(_array(model.projection.weight)),
+        "projection.bias": _array(model.projection.bias),
     }
     for side, direction in (("forward", model.forwards), ("backward", model.backwards)):
         weights = {name: _array(weight) for name, weight in direction.named_parameters()}
-        arrays[f"{side}.read"] = exact_weights(weights["weight_ih_l0"], **for_input)
-        arrays[f"{side}.state"] = _for_states(weights["weight_hh_l0"])
+        arrays[f"{side}.read"] = for_vectors(weights["weight_ih_l0"])
+        arrays[f"{side}.state"] = for_states(weights["weight_hh_l0"])
         arrays[f"{side}.bias"] = weights["bias_ih_l0"] + weights["bias_hh_l0"]
-    arrays["projection.weight"] = _for_states(_array(model.projection.weight))
-    arrays["projection.bias"] = _array(model.projection.bias)
     for name, weight in model.output.named_parameters():
-        array = arrays[f"output.{name}"] = _array(weight)
-        if array.ndim == 2:
-            longest = LARGEST_EXPECTATION * np.sqrt(array.shape[1])
-            bounds = {"longest": longest, "largest": LARGEST_EXPECTATION, "step": EXPECTATION_STEP}
-            arrays[f"output.{name}"] = exact_weights(array, **bounds)
+        arrays[f"output.{name}"] = for_expectations(_array(weight)) if weight.ndim == 2 else _array(weight)
     return {name: array.astype(np.float16) for name, array in arrays.items()}
-
-
-def _for_states(weights: npt.NDArray[np.float64]) -> npt.NDArray[np.float16]:
-    """Weights that states are multiplied with: numbers of at most 1."""
-    return exact_weights(weights, longest=np.sqrt(weights.shape[1]), largest=1.0, step=STATE_STEP)
 
 
 def _array(weight: Tensor) -> npt.NDArray[np.float64]:

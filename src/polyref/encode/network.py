@@ -28,8 +28,10 @@ EXACT = 2**24
 _PLACES_AT_ONCE = 512
 
 Floats = npt.NDArray[np.float32]
+Doubles = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
 Weights = Mapping[str, npt.NDArray[Any]]
-Step = Callable[[Floats, Floats, npt.NDArray[np.int64], Floats, Floats], None]
+Step = Callable[[Floats, Floats, Ints, Floats, Floats], None]
 
 
 # -- grids ----------------------------------------------------------------------------------------------------------
@@ -40,40 +42,45 @@ def on_grid(values: npt.NDArray[Any], step: float) -> Floats:
     return (np.rint(values.astype(np.float64) / step) * step).astype(np.float32)
 
 
-def exact_weights(weights: npt.NDArray[Any], *, longest: float, largest: float, step: float) -> npt.NDArray[np.float16]:
-    """Weights, one row per output, rounded so that their products with certain vectors are exact: vectors of multiples
-    of `step`, no number above `largest`, in all no longer than `longest`.
+def for_vectors(weights: npt.NDArray[Any]) -> npt.NDArray[np.float16]:
+    """Weights, one row per output, for products with unit vectors on the grid; rounding makes those a little longer."""
+    longest = 1.0 + 0.5 * INPUT_STEP * np.sqrt(weights.shape[1])
+    return _exact(weights, longest=longest, largest=1.0, step=INPUT_STEP)
+
+
+def for_states(weights: npt.NDArray[Any]) -> npt.NDArray[np.float16]:
+    """The same for products with states."""
+    return _exact(weights, longest=np.sqrt(weights.shape[1]), largest=1.0, step=STATE_STEP)
+
+
+def for_expectations(weights: npt.NDArray[Any]) -> npt.NDArray[np.float16]:
+    """The same for products with expectations."""
+    longest = LARGEST_EXPECTATION * np.sqrt(weights.shape[1])
+    return _exact(weights, longest=longest, largest=LARGEST_EXPECTATION, step=EXPECTATION_STEP)
+
+
+def _exact(weights: npt.NDArray[Any], *, longest: float, largest: float, step: float) -> npt.NDArray[np.float16]:
+    """Weights rounded so that products are exact with vectors of multiples of `step`, no number above `largest`, in all
+    no longer than `longest`: each row to multiples of the finest power of two that allows it.
 
     Rounding to float16 on top keeps them on their grids: its own steps are powers of two as well.
     """
-    finest = row_steps(weights, longest=longest, largest=largest, step=step)
+    exact = weights.astype(np.float64)
+    # Rounding may make a row a little larger.
+    reach = _reach(exact, longest, largest) * 1.01 + exact.shape[1] * 2.0**-12
+    finest = np.exp2(np.ceil(np.log2(np.maximum(reach, 2.0**-20) / (step * EXACT))))
     # Many weights of one size may all be rounded up. Steps twice as wide leave room for that.
     for steps in (finest, 2 * finest):
-        rounded = (np.rint(weights.astype(np.float64) / steps[:, None]) * steps[:, None]).astype(np.float16)
-        if is_exact(rounded, steps, longest=longest, largest=largest, step=step):
+        rounded: npt.NDArray[np.float16] = (np.rint(exact / steps[:, None]) * steps[:, None]).astype(np.float16)
+        if (_reach(rounded, longest, largest) < EXACT * steps * step).all():
             return rounded
     raise AssertionError("weights that no grid makes exact")
 
 
-def row_steps(weights: npt.NDArray[Any], *, longest: float, largest: float, step: float) -> npt.NDArray[np.float64]:
-    """The finest step for each row whose products are exact."""
-    # Rounding may make a row a little larger.
-    reach = _reach(weights, longest, largest) * 1.01 + weights.shape[1] * 2.0**-12
-    steps: npt.NDArray[np.float64] = np.exp2(np.ceil(np.log2(np.maximum(reach, 2.0**-20) / (step * EXACT))))
-    return steps
-
-
-def is_exact(
-    weights: npt.NDArray[Any], steps: npt.NDArray[np.float64], *, longest: float, largest: float, step: float
-) -> bool:
-    """Whether no sum can reach where rounding begins."""
-    return bool((_reach(weights, longest, largest) < EXACT * steps * step).all())
-
-
-def _reach(weights: npt.NDArray[Any], longest: float, largest: float) -> npt.NDArray[np.float64]:
+def _reach(weights: npt.NDArray[Any], longest: float, largest: float) -> Doubles:
     """The largest sum that each row can come to."""
     exact = np.abs(weights.astype(np.float64))
-    reach: npt.NDArray[np.float64] = np.minimum(exact.sum(1) * largest, np.sqrt((exact**2).sum(1)) * longest)
+    reach: Doubles = np.minimum(exact.sum(1) * largest, np.sqrt((exact**2).sum(1)) * longest)
     return reach
 
 
@@ -98,12 +105,10 @@ class States(NamedTuple):
     """The states of some sentences: the distinct ones, and for each word of each sentence which one is behind it."""
 
     distinct: Floats
-    of_word: npt.NDArray[np.int64]
+    of_word: Ints
 
 
-def run(
-    direction: Direction, read: Floats, sentences: Sequence[npt.NDArray[np.int64]], step: Step, *, backwards: bool
-) -> States:
+def run(direction: Direction, read: Floats, sentences: Sequence[Ints], *, backwards: bool, compiled: bool) -> States:
     """The state behind each word of each sentence, in the order of the sentences and their words.
 
     A sentence begins with the boundary, or ends with it if it is read backwards. `read` has a row for each number.
@@ -121,6 +126,7 @@ def run(
     beginning = np.zeros(len(sentences), np.int64)  # of each sentence, which of the beginnings so far it has
     numbers = np.zeros(words.shape, np.int64)  # the same for all steps, counted through
     distinct, done = [], 0
+    step = _compiled_step() if compiled else plain_step
     for t, count in enumerate(running):
         longer, beginning = np.unique(beginning[:count] * len(read) + words[t, :count], return_inverse=True)
         before, word = np.divmod(longer, len(read))
@@ -138,7 +144,13 @@ def run(
     return States(np.concatenate([state[:0], *distinct]), numbers[within, np.repeat(places, lengths)])
 
 
-def plain_step(product: Floats, read: Floats, rows: npt.NDArray[np.int64], cell: Floats, state: Floats) -> None:
+def _compiled_step() -> Step:
+    from polyref.encode import kernels  # which needs the compiler
+
+    return kernels.step
+
+
+def plain_step(product: Floats, read: Floats, rows: Ints, cell: Floats, state: Floats) -> None:
     """One step behind the matrix product, written into `cell` and `state`; kernels.py has its compiled twin."""
     size = cell.shape[1]
     gates = product + read[rows]
@@ -193,7 +205,7 @@ class Output:
         tails = [(array(f"output.tail.{k}.0.weight"), array(f"output.tail.{k}.1.weight")) for k in range(len(cutoffs))]
         return Output(*projection, array("output.head.weight"), None, tuple(tails), (*cutoffs, predicted + 1))
 
-    def log_probabilities(self, around: Floats, words: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+    def log_probabilities(self, around: Floats, words: Ints) -> Doubles:
         """Of each word, given the states around its place. Some places at a time: memory stays small."""
         parts = [
             self._some(around[start : start + _PLACES_AT_ONCE], words[start : start + _PLACES_AT_ONCE])
@@ -201,7 +213,7 @@ class Output:
         ]
         return np.concatenate([np.zeros(0), *parts])
 
-    def _some(self, around: Floats, words: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+    def _some(self, around: Floats, words: Ints) -> Doubles:
         expected = _bounded(around @ self.projection + self.projection_bias)
         cluster = np.searchsorted(self.cutoffs, words, side="right")  # 0: a frequent word
         scores = expected @ self.head.T
@@ -232,10 +244,10 @@ def _bounded(expected: Floats) -> Floats:
     return np.clip(on_grid(expected, EXPECTATION_STEP), -LARGEST_EXPECTATION, LARGEST_EXPECTATION)
 
 
-def _picked(scores: Floats, words: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+def _picked(scores: Floats, words: Ints) -> Doubles:
     """Log of the softmax of each row, at one place of it."""
     largest = scores.max(1, keepdims=True)
     total = np.exp(scores - largest).sum(1, dtype=np.float64)
     chosen = scores[np.arange(len(words)), words].astype(np.float64)
-    result: npt.NDArray[np.float64] = chosen - largest[:, 0] - np.log(total)
+    result: Doubles = chosen - largest[:, 0] - np.log(total)
     return result

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from polyref.encode.context import ContextEncoder, read_folder
 from polyref.encode.encoder import Encoder
-from polyref.encode.pretrained import open_pretrained
+from polyref.encode.pretrained import PretrainedEncoder, parse_name
 from polyref.encode.vectors import WordVectors
 from polyref.errors import SettingsError
 
@@ -36,7 +36,7 @@ class Kind(NamedTuple):
 
 KINDS = {
     "vectors": Kind("FILE (npz, GloVe or fastText text)", WordVectors.load, lambda rest: Path(rest).is_file()),
-    "huggingface": Kind("NAME", open_pretrained),  # which may be fetched
+    "huggingface": Kind("NAME", lambda rest: PretrainedEncoder.load(*parse_name(rest))),  # which may be fetched
 }
 
 

@@ -17,7 +17,7 @@ import re
 import threading
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -41,11 +41,6 @@ _UNBOUNDED = 10**7
 _process = threading.RLock()
 
 _Vectors = npt.NDArray[Any]
-
-
-def open_pretrained(rest: str) -> PretrainedEncoder:
-    """The encoder of what stands behind `huggingface:` in a name."""
-    return PretrainedEncoder.load(*parse_name(rest))
 
 
 def parse_name(rest: str) -> tuple[str, int | None]:
@@ -150,17 +145,14 @@ class PretrainedEncoder:
 # -- sub-words into words -------------------------------------------------------------------------------------------
 
 
-def _write(sentence: Sequence[str]) -> tuple[str, npt.NDArray[np.int64]]:
+def _write(sentence: Sequence[str]) -> tuple[str, list[int]]:
     """The words with single spaces between them, and whose word each character is (-1: a space)."""
-    word_at: list[int] = []
-    for number, word in enumerate(sentence):
-        word_at += [number] * len(word) + [-1]
-    # Half a surrogate pair is no text to a tokenizer.
-    text = re.sub("[\ud800-\udfff]", "\ufffd", " ".join(sentence))
-    return text, np.array(word_at, np.int64)
+    word_at = [place for number, word in enumerate(sentence) for place in (*[number] * len(word), -1)]
+    # Half a surrogate pair is not text to a tokenizer.
+    return re.sub("[\ud800-\udfff]", "\ufffd", " ".join(sentence)), word_at
 
 
-def _sub_words(window: Any, word_at: npt.NDArray[np.int64], mute: set[int | None]) -> dict[int, list[int]]:
+def _sub_words(window: Any, word_at: list[int], mute: set[int | None]) -> dict[int, list[int]]:
     """For each word that a window shows something of: the rows of its sub-words.
 
     A sub-word may reach over the space before a word, over a part of a character, or over several words; a special
@@ -168,9 +160,8 @@ def _sub_words(window: Any, word_at: npt.NDArray[np.int64], mute: set[int | None
     """
     rows: dict[int, list[int]] = {}
     for row, (id, (start, end)) in enumerate(zip(window.ids, window.offsets, strict=True)):
-        for word in dict.fromkeys(word_at[start:end].tolist()):
-            if word >= 0 and id not in mute:
-                rows.setdefault(word, []).append(row)
+        for word in set(word_at[start:end]) - {-1} if id not in mute else ():
+            rows.setdefault(word, []).append(row)
     return rows
 
 
@@ -228,12 +219,9 @@ def _drop_layers(model: Any, layer: int, probe: Any) -> int:
         if len(stacks) == 1 and keep < len(stacks[0]):
             dropped = list(stacks[0])[keep:]
             del stacks[0][keep:]
-            try:
-                is_same = np.array_equal(probe(), expected)
-            except Exception:
-                is_same = False
-            if is_same:
-                break
+            with suppress(Exception):
+                if np.array_equal(probe(), expected):
+                    break
             stacks[0].extend(dropped)
     return int(expected.shape[1])
 

@@ -21,13 +21,7 @@ import torch
 
 from polyref.encode.context import CONFIG, ContextEncoder, EncoderFolder, Vocabulary, write_folder
 from polyref.encode.encoder import measure_baseline, unrelated_sentences
-from polyref.encode.language_model import (
-    LanguageModel,
-    Spellings,
-    adaptive_cutoffs,
-    exported,
-    learn_spelling,
-)
+from polyref.encode.language_model import LanguageModel, exported, learn_spelling
 from polyref.encode.network import INPUT_STEP, STATE_STEP, on_grid
 from polyref.encode.settings import TrainSettings
 from polyref.encode.training_text import TrainingText, is_held_out, read_sentences, spread, text_hash
@@ -127,7 +121,7 @@ def train_encoder(
         work.mkdir(parents=True, exist_ok=True)
     model = make_model(corpus, settings, table, resuming=has_checkpoint(work))
     counters = _fit(model, corpus, settings, "" if table is None else table.hash, work, on_step)
-    config = _description(corpus, settings, table, counters)
+    config = _description(model, corpus, settings, table, counters)
     found = centred(EncoderFolder(config, corpus.vocabulary, exported(model), hash=""), corpus)
     # A folder with a description is a finished one: it is written once, when all is known.
     write_folder(folder, found.config, found.vocabulary, found.weights)
@@ -166,17 +160,15 @@ def _fit(
 
 
 def _description(
-    corpus: Corpus, settings: TrainSettings, table: WordVectors | None, counters: Counters
+    model: LanguageModel, corpus: Corpus, settings: TrainSettings, table: WordVectors | None, counters: Counters
 ) -> dict[str, Any]:
     """What a person wants to know of an encoder, and what opening it needs."""
-    model = settings.model
-    adaptive = model.softmax == "adaptive"
     return {
         "kind": "bidirectional language model",
-        "vector_size": model.vector_size,
-        "state_size": model.state_size,
-        "buckets": model.buckets,
-        "cutoffs": adaptive_cutoffs(corpus.vocabulary.predicted + 1) if adaptive else None,
+        "vector_size": settings.model.vector_size,
+        "state_size": settings.model.state_size,
+        "buckets": settings.model.buckets,
+        "cutoffs": model.cutoffs,
         "tokenizer": settings.text.tokenizer,
         "fold_case": settings.text.fold_case,
         "perplexity": None if counters.best is None else round(counters.best, 3),
@@ -234,17 +226,11 @@ def make_model(
     corpus: Corpus, settings: TrainSettings, table: WordVectors | None, *, resuming: bool = False
 ) -> LanguageModel:
     """A new model; with a table, its words start from there, and the pieces from the spelling of those."""
-    vocabulary = corpus.vocabulary
-    start = None if table is None else table.encode([vocabulary.words])[0]
+    start = None if table is None else table.encode([corpus.vocabulary.words])[0]
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(settings.fit.seed)
-        model = LanguageModel(
-            settings.model,
-            readable=len(vocabulary.words),
-            predicted=vocabulary.predicted,
-            spellings=Spellings(corpus.training.words, settings.model.buckets),
-            vectors=None if start is None else start.vectors.astype(np.float32),
-        )
+        vectors = None if start is None else start.vectors.astype(np.float32)
+        model = LanguageModel(settings.model, corpus.vocabulary, corpus.training.words, vectors)
     if start is not None and not resuming:
         learn_spelling(model, settings.fit.seed)
         missing = torch.from_numpy(np.flatnonzero(~start.known))
