@@ -142,7 +142,10 @@ class CachedEncoder:
             if room < 0:
                 self._stop(f"there are {self._max_bytes:,} bytes of them, as many as allowed")
                 return
-            if _is_plain(encoding):
+            vectors, known = encoding.vectors, encoding.known
+            # What is not as the protocol says could not be given back as it is.
+            is_plain = vectors.dtype == np.float16 and vectors.ndim == 2 and known.dtype == bool
+            if is_plain and known.shape == vectors.shape[:1]:
                 yield _pack(key, encoding)
 
     def _stop(self, reason: str) -> None:
@@ -162,14 +165,6 @@ def _keys(hash: str, sentences: Sequence[Sequence[str]]) -> list[bytes]:
 def _with_length(text: str) -> bytes:
     content = text.encode("utf-8", "surrogatepass")  # a word may hold half a surrogate pair
     return len(content).to_bytes(8, "little") + content
-
-
-def _is_plain(encoding: Encoding) -> bool:
-    """Whether an encoding is as the protocol says; another one could not be given back as it was."""
-    vectors, known = encoding.vectors, encoding.known
-    return (
-        vectors.dtype == np.float16 and vectors.ndim == 2 and known.dtype == bool and known.shape == vectors.shape[:1]
-    )
 
 
 def _pack(key: bytes, encoding: Encoding) -> tuple[Any, ...]:
@@ -227,8 +222,17 @@ def _connect(path: Path) -> sqlite3.Connection:
     deadline = monotonic() + _WAIT
     while True:
         database = sqlite3.connect(path, timeout=_WAIT, isolation_level=None, check_same_thread=False)
+        database.text_factory = bytes  # a blob that damage has made a text
         try:
-            _prepare(database)
+            database.execute("PRAGMA journal_mode = WAL")
+            # A power cut may cost the last entries, but does no harm.
+            database.execute("PRAGMA synchronous = NORMAL")
+            database.execute("PRAGMA journal_size_limit = 67108864")
+            with database:
+                # Says now whether the file can be written to.
+                database.execute("BEGIN IMMEDIATE")
+                database.execute(_TABLE)
+                database.execute(f"SELECT {_COLUMNS} FROM encodings LIMIT 1").fetchall()
             return database
         except BaseException as error:
             database.close()
@@ -238,29 +242,15 @@ def _connect(path: Path) -> sqlite3.Connection:
         sleep(0.01)
 
 
-def _prepare(database: sqlite3.Connection) -> None:
-    database.text_factory = bytes  # a blob that damage has made a text
-    database.execute("PRAGMA journal_mode = WAL")
-    # A power cut may cost the last entries, but does no harm.
-    database.execute("PRAGMA synchronous = NORMAL")
-    database.execute("PRAGMA journal_size_limit = 67108864")
-    with database:
-        # Says now whether the file can be written to.
-        database.execute("BEGIN IMMEDIATE")
-        database.execute(_TABLE)
-        database.execute(f"SELECT {_COLUMNS} FROM encodings LIMIT 1").fetchall()
-
-
 def _close(database: sqlite3.Connection, process: int) -> None:
     # A connection that came through a fork is the parent's, which may be using it.
     if os.getpid() == process:
         database.close()
 
 
-def _code(error: BaseException) -> int | None:
-    """SQLite's primary code; errors that Python's module raises itself have none."""
-    code: int | None = getattr(error, "sqlite_errorcode", None)
-    return None if code is None else code & 0xFF
+def _code(error: BaseException) -> int:
+    """SQLite's primary code; errors that Python's module raises itself have none, which is 255 here."""
+    return int(getattr(error, "sqlite_errorcode", 255)) & 0xFF
 
 
 def _refuse_damage(path: Path, error: sqlite3.Error) -> None:

@@ -126,7 +126,11 @@ def run(direction: Direction, read: Floats, sentences: Sequence[Ints], *, backwa
     beginning = np.zeros(len(sentences), np.int64)  # of each sentence, which of the beginnings so far it has
     numbers = np.zeros(words.shape, np.int64)  # the same for all steps, counted through
     distinct, done = [], 0
-    step = _compiled_step() if compiled else plain_step
+    step: Step = plain_step
+    if compiled:
+        from polyref.encode import kernels  # which needs the compiler
+
+        step = kernels.step
     for t, count in enumerate(running):
         longer, beginning = np.unique(beginning[:count] * len(read) + words[t, :count], return_inverse=True)
         before, word = np.divmod(longer, len(read))
@@ -142,12 +146,6 @@ def run(direction: Direction, read: Floats, sentences: Sequence[Ints], *, backwa
     if backwards:
         within = np.repeat(lengths, lengths) - 1 - within
     return States(np.concatenate([state[:0], *distinct]), numbers[within, np.repeat(places, lengths)])
-
-
-def _compiled_step() -> Step:
-    from polyref.encode import kernels  # which needs the compiler
-
-    return kernels.step
 
 
 def plain_step(product: Floats, read: Floats, rows: Ints, cell: Floats, state: Floats) -> None:

@@ -181,7 +181,7 @@ def _windowing(model: Any, tokenizer: Any) -> Mapping[str, Any]:
     return {"truncation": True, "max_length": longest, "stride": room // 2}
 
 
-# -- the model ------------------------------------------------------------------------------------------------------
+# -- the model and its files ----------------------------------------------------------------------------------------
 
 # Files alone, which run nothing and of which nothing is fetched.
 _LOCAL: Mapping[str, Any] = {"trust_remote_code": False, "local_files_only": True}
@@ -224,9 +224,6 @@ def _drop_layers(model: Any, layer: int, probe: Any) -> int:
                     break
             stacks[0].extend(dropped)
     return int(expected.shape[1])
-
-
-# -- the files ------------------------------------------------------------------------------------------------------
 
 
 def _folder(name: str) -> Path:

@@ -49,16 +49,6 @@ class Corpus:
     hash: str
     sentences: int
 
-    def some_sentences(self, most: int) -> list[list[str]]:
-        """The first ones of each length, about this many in all, as words."""
-        words = self.training.words
-        share = most / sum(map(len, self.training.by_length.values()))
-        return [
-            [words[k] for k in row]
-            for rows in self.training.by_length.values()
-            for row in rows[: max(1, int(len(rows) * share))]
-        ]
-
 
 def read_corpus(
     paths: Sequence[str], without: Sequence[str], settings: TrainSettings, table: WordVectors | None
@@ -141,12 +131,10 @@ def _fit(
 
     def batches(epoch: int, start: int) -> Iterator[torch.Tensor]:
         order = np.random.default_rng((settings.fit.seed, epoch))
-        for rows in corpus.training.batches(settings.words_at_once, order)[start:]:
-            yield torch.from_numpy(rows)
+        return map(torch.from_numpy, corpus.training.batches(settings.words_at_once, order)[start:])
 
     depends_on = (asdict(settings.model), settings.words_at_once, settings.held_out, settings.cutoff)
     text = (corpus.hash, corpus.training.hash)  # its words, and their order
-    run = run_fingerprint(settings.fit, depends_on, text, corpus.vocabulary.hash, table)
     return fit(
         model,
         batches=batches,
@@ -154,7 +142,7 @@ def _fit(
         validate=lambda: perplexity(model, corpus.validation),
         settings=settings.fit,
         folder=work,
-        run=run,
+        run=run_fingerprint(settings.fit, depends_on, text, corpus.vocabulary.hash, table),
         on_step=lambda step: on_step(step, batches_in_epoch),
     )
 
@@ -191,17 +179,18 @@ def _description(
 
 def centred(found: EncoderFolder, corpus: Corpus) -> EncoderFolder:
     """Give an encoder its centre, the means of vectors and states over some of its text, and its baseline."""
-    sample = corpus.some_sentences(CENTRE_SENTENCES)
+    text = corpus.training
+    share = CENTRE_SENTENCES / sum(map(len, text.by_length.values()))
+    some = [row for rows in text.by_length.values() for row in rows[: max(1, int(len(rows) * share))]]
+    sample = [[text.words[k] for k in row] for row in some]
     encoder = ContextEncoder(found, "new")
     states = encoder.states(sample)
     own = encoder.word_vectors([word for sentence in sample for word in sentence])
-    means = [
-        np.concatenate([forward[1:] for forward, _ in states]).mean(0, dtype=np.float64),
-        np.concatenate([backward[:-1] for _, backward in states]).mean(0, dtype=np.float64),
-    ]
+    at_words = [forward[1:] for forward, _ in states], [backward[:-1] for _, backward in states]
+    means = np.stack([np.concatenate(side).mean(0, dtype=np.float64) for side in at_words])
     centre = {
         "centre.own": on_grid(own.mean(0, dtype=np.float64), INPUT_STEP).astype(np.float16),
-        "centre.states": on_grid(np.stack(means), STATE_STEP).astype(np.float16),
+        "centre.states": on_grid(means, STATE_STEP).astype(np.float16),
     }
     found = replace(found, weights=found.weights | centre)
     return replace(found, config=found.config | {"baseline": _baseline(found, sample)})

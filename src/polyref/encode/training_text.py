@@ -11,7 +11,6 @@ import hashlib
 from codecs import getincrementaldecoder
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import PurePath
 from typing import TypeVar
 
 import numpy as np
@@ -25,7 +24,6 @@ from polyref.text import TextSettings, tokenize
 
 Sentence = TypeVar("Sentence", bound=Sequence[str])
 BASELINE_SENTENCES = 300
-_PACKED = (".gz", ".zst")
 _SHARES = 10_000
 _MOST_BYTES = 1 << 20
 _MOST_WORDS = 100
@@ -59,8 +57,7 @@ def spread(sentences: Sequence[Sentence]) -> list[Sentence]:
 
 
 def _texts(path: str, use: Use, one_each: bool) -> Iterator[str]:
-    suffixes = [suffix for suffix in PurePath(path).suffixes if suffix not in _PACKED]
-    if suffixes and suffixes[-1] == ".txt":
+    if path.removesuffix(".gz").removesuffix(".zst").endswith(".txt"):
         yield from _lines(path)
         return
     for example in read(path):
@@ -107,10 +104,7 @@ class TrainingText:
     @property
     def hash(self) -> str:
         """A name for the sentences in their order, which is that of the batches."""
-        digest = hashlib.sha256()
-        for rows in self.by_length.values():
-            digest.update(rows.tobytes())
-        return digest.hexdigest()[:16]
+        return hashlib.sha256(b"".join(rows.tobytes() for rows in self.by_length.values())).hexdigest()[:16]
 
     @property
     def tokens(self) -> int:
@@ -128,7 +122,5 @@ class TrainingText:
 
 def text_hash(sentences: Iterable[Sequence[str]]) -> str:
     """A name for the text that does not depend on the order of its sentences."""
-    digest = hashlib.sha256()
-    for line in sorted(" ".join(sentence) for sentence in sentences):
-        digest.update(line.encode("utf-8", "surrogatepass") + b"\n")
-    return digest.hexdigest()[:16]
+    lines = "".join([f"{line}\n" for line in sorted(map(" ".join, sentences))])
+    return hashlib.sha256(lines.encode("utf-8", "surrogatepass")).hexdigest()[:16]
