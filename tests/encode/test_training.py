@@ -533,18 +533,18 @@ def test_an_encoder_that_knows_the_sample_text_measures_its_baseline_there(tmp_p
 @pytest.mark.parametrize(
     ("choice", "value", "said"),
     [
-        ("cutoff", 0, "cutoff is 0; give 1 or more"),
-        ("readable", 0, "readable is 0; give 1 or more"),
-        ("words_at_once", 0, "words-at-once is 0; give 1 or more"),
-        ("held_out", 0.0, "held-out is 0.0; give a share above 0, at most 0.5"),
-        ("held_out", 0.6, "held-out is 0.6"),
-        ("held_out", math.nan, "held-out is nan"),
-        ("vector_size", 0, "vector-size is 0; give a number from 1"),
-        ("state_size", 2_000_000, "state-size is 2000000; give a number from 1 to 1,000,000"),
-        ("dropout", 1.0, "dropout is 1.0; give a number from 0 up to, not including, 1"),
+        ("cutoff", 0, "cutoff is 0; give a whole number, 1 or more"),
+        ("readable", 0, "readable is 0; give a whole number, 1 or more"),
+        ("words_at_once", 0, "words_at_once is 0; give a whole number, 1 or more"),
+        ("held_out", 0.0, "held_out is 0.0; give a number above 0 and at most 0.5"),
+        ("held_out", 0.6, "held_out is 0.6"),
+        ("held_out", math.nan, "held_out is nan"),
+        ("vector_size", 0, "vector_size is 0; give a whole number from 1"),
+        ("state_size", 2_000_000, "state_size is 2000000; give a whole number from 1 to 1,000,000"),
+        ("dropout", 1.0, "dropout is 1.0; give a number from 0 to less than 1"),
         ("dropout", math.nan, "dropout is nan"),
         ("spelled", -0.1, "spelled is -0.1"),
-        ("softmax", "soft", 'unknown softmax "soft"; choose one of full, adaptive'),
+        ("softmax", "soft", 'softmax is "soft"; choose one of full, adaptive'),
     ],
 )
 def test_a_choice_that_makes_no_sense_is_refused(choice, value, said):
@@ -553,7 +553,7 @@ def test_a_choice_that_makes_no_sense_is_refused(choice, value, said):
 
 
 def test_an_adaptive_softmax_needs_vectors_that_can_be_made_smaller():
-    with pytest.raises(SettingsError, match="vector-size is 15; the adaptive softmax needs 16 or more"):
+    with pytest.raises(SettingsError, match="vector_size is 15; the adaptive softmax needs 16 or more"):
         ModelSettings(vector_size=15, softmax="adaptive")
 
 
