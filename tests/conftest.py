@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
-from polyref.align import UNIT, Links, Matrix, MergeOrder, align
+from polyref.align import UNIT, Matrix, MergeOrder
+from polyref.align.alignment import Links, align
 from polyref.compiled import cache_folder
 from polyref.lattice import CompiledEngine, Engine, Lattice, PlainEngine
 from polyref.lattice import lattice as lattice_module
@@ -86,8 +87,12 @@ def aligned(engine_name: str) -> Callable[[list[list[int]], int], tuple[int, Lin
 def _compiled_align(similarity: list[list[int]], penalty: int) -> tuple[int, Links]:
     from polyref.align import kernels
 
-    worth, links = kernels.align(np.array(similarity, np.int32), penalty)
-    return worth, [(u, v) for u, v in links.tolist()]
+    block = np.array(similarity, np.int32)
+    rows, columns = block.shape
+    opt, links = np.empty((rows + 1, columns + 1), np.int32), np.empty((min(rows, columns), 2), np.int32)
+    worth = kernels.fill(block, 0, rows, 0, columns, penalty, opt)
+    count = kernels.trace_back(opt, rows, columns, links, 0)
+    return worth, [(u, v) for u, v in links[:count].tolist()]
 
 
 @pytest.fixture(scope="session")

@@ -2,7 +2,7 @@
 
 In:   references as lists of words; for soft alignment a similarity matrix for each pair.
 Out:  links, the lattice, its sentences, how many they are, and the best of them by BLEU.
-Not:  speed. Every step follows docs/specification.md, 3.2 to 3.5, word for word, so that others can be checked against it.
+Not:  speed. Every step follows docs/specification.md, 3.2 to 3.5, word for word: others are checked against it.
 """
 
 from __future__ import annotations

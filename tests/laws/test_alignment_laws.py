@@ -10,7 +10,7 @@ from generated import PENALTIES, matrices
 from hypothesis import given
 from hypothesis import strategies as st
 
-from polyref.align import Links
+from polyref.align.alignment import Links
 
 Align = Callable[[list[list[int]], int], tuple[int, Links]]
 

@@ -8,8 +8,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from polyref.align import UNIT, VETO_KINDS, Matrix, VetoKind, align, is_vetoed
-from polyref.align.veto import exclusions
+from polyref.align import UNIT, VETO_KINDS, Matrix, is_vetoed
+from polyref.align.alignment import align
+from polyref.align.veto import VetoKind, exclusions
 from polyref.lattice import CompiledEngine, Engine, PlainEngine
 from polyref.lattice.references import Numbering
 

@@ -1,9 +1,8 @@
 """Align the references of an example, word by word and pair by pair (equation 3 of the paper), in plain Python.
 
-In:   the words of all references as numbers, each reference different from the others, and the words' vectors.
+In:   the words of all references as numbers, each reference different from the others; their vectors; AlignSettings.
 Out:  one square matrix of similarities over all those words; the pairs of references to merge, with their links.
-Not:  where the vectors come from (encode/), which words are never linked (veto.py), merging states (lattice/).
-      The compiled twin is kernels.py.
+Not:  vectors (encode/), words never linked (veto.py), merging states (lattice/), the compiled twin (kernels.py).
 
 Similarities are whole numbers of 1e-4. Vectors come as unit vectors rounded to float16. Products of two float16
 numbers no larger than 1 are whole multiples of 2**-48, and their sums stay below 2**5 here, so a dot product in float64
@@ -19,9 +18,13 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from polyref.align.veto import Exclusions
+from polyref.align.veto import VETO_KINDS, Exclusions, VetoKind
+from polyref.errors import SettingsError
+from polyref.settings import setting, settings
 
 UNIT = 10_000
+_SOFT, _ADAPTIVE = ("align", "soft"), ("penalty", "adaptive")
+Alignment = Literal["hard", "soft"]
 Similarity = Literal["cosine", "rescaled"]
 MergeOrder = Literal["tree", "paper"]
 Matrix = npt.NDArray[np.int32]
@@ -38,6 +41,96 @@ class Merge(NamedTuple):
 def whole_units(value: float) -> int:
     """A similarity or a penalty as a whole number of 1e-4."""
     return round(value * UNIT)
+
+
+def _in_one_order(kinds: Any) -> Any:
+    """Equal settings are equal, and are written alike, in whatever order the kinds were given."""
+    is_known = all(kind in VETO_KINDS for kind in kinds)
+    return tuple(kind for kind in VETO_KINDS if kind in kinds) if is_known else kinds
+
+
+@settings
+class AlignSettings:
+    """How references are aligned. Hard alignment depends on the merge order alone."""
+
+    align: Alignment = setting(
+        "hard", "hard links equal words; soft links words with similar vectors in their contexts."
+    )
+    similarity: Similarity = setting(
+        "rescaled", "Cosine of two vectors as it is, or rescaled so that unrelated words have 0.", needs=_SOFT
+    )
+    penalty: float | Literal["adaptive"] = setting(
+        0.5,
+        "Similarity that a link must exceed, or adaptive: lowered until there are enough sentences.",
+        at_least=0,
+        at_most=1,
+        metavar="P",
+        needs=_SOFT,
+    )
+    penalty_start: float = setting(
+        0.9, "Adaptive penalty: the first one tried.", at_least=0, at_most=1, metavar="P", needs=_ADAPTIVE
+    )
+    penalty_step: float = setting(
+        0.05, "Adaptive penalty: how much it is lowered.", at_least=0.0001, at_most=1, metavar="P", needs=_ADAPTIVE
+    )
+    penalty_floor: float = setting(
+        0.3, "Adaptive penalty: the last one tried.", at_least=0, at_most=1, metavar="P", needs=_ADAPTIVE
+    )
+    at_least: int = setting(
+        100, "Adaptive penalty: number of sentences that is enough.", at_least=1, metavar="N", needs=_ADAPTIVE
+    )
+    merge_order: MergeOrder = setting("tree", "tree: join all references; paper: read the paper literally.")
+    veto: tuple[VetoKind, ...] = setting(
+        VETO_KINDS, "Kinds of words that are never linked with each other.", clean=_in_one_order, needs=_SOFT
+    )
+    position: float = setting(
+        0.02,
+        "What a link from one end of a reference to the other end of another one loses.",
+        at_least=0,
+        at_most=1,
+        metavar="W",
+        needs=_SOFT,
+    )
+    baseline: float | None = setting(
+        None,
+        "Similarity of unrelated words.",
+        unset="as the encoder says; encoder calibrate measures it",
+        above=-1,
+        below=1,
+        metavar="B",
+        needs=_SOFT,
+    )
+
+    def check_together(self) -> None:
+        if self.penalty_floor > self.penalty_start:
+            problem = f"is {self.penalty_floor}, above the penalty_start of {self.penalty_start}"
+            raise SettingsError(problem, "swap them", key="penalty_floor", also=("penalty_start",))
+        if self.align == "soft" and self.baseline is not None and self.similarity == "cosine":
+            problem, cure = "does not belong to the raw cosine", "leave it out, or set similarity to rescaled"
+            raise SettingsError(problem, cure, key="baseline", also=("similarity",))
+
+    def penalties(self) -> list[int]:
+        """The penalties to try, in units of 1e-4, until the lattice holds `enough` sentences."""
+        if self.align == "hard":
+            return [UNIT // 2]
+        if isinstance(self.penalty, float):
+            return [whole_units(self.penalty)]
+        floor = whole_units(self.penalty_floor)  # it is the last one, whatever the steps
+        return [*range(whole_units(self.penalty_start), floor, -whole_units(self.penalty_step)), floor]
+
+    @property
+    def enough(self) -> int:
+        """The number of sentences that ends the search for a penalty."""
+        return self.at_least if self.penalty == "adaptive" else 0
+
+    def shown_penalty(self, units: int) -> float | None:
+        return None if self.align == "hard" else units / UNIT
+
+
+# The paper's raw cosine, with its penalty for captions; it has no veto and does not look at positions.
+PRESETS: dict[str, dict[str, Any]] = {
+    "paper": {"similarity": "cosine", "penalty": 0.6, "veto": (), "position": 0.0},
+}
 
 
 # -- how alike two words are ----------------------------------------------------------------------------------------
@@ -93,10 +186,7 @@ def restrain(references: Sequence[Sequence[int]], similarity: Matrix, exclusions
 
 
 def align(similarity: Sequence[Sequence[int]], penalty: int) -> tuple[int, Links]:
-    """The best score of any alignment, and the links of the one that is chosen among the best.
-
-    Rows are words of the left reference, columns words of the right one.
-    """
+    """The best score of any alignment, and the links of the one that is chosen; rows are words on the left."""
     opt = fill(similarity, penalty)
     return opt[-1][-1], trace_back(opt)
 
@@ -139,9 +229,6 @@ def trace_back(opt: Table) -> Links:
             links.append((u, v))
     links.reverse()
     return links
-
-
-# -- all references -------------------------------------------------------------------------------------------------
 
 
 def plan_merges(

@@ -183,17 +183,6 @@ def trace_back(opt, rows, columns, links, first):
     return first + count
 
 
-@kernel("Tuple((int64, int32[:, ::1]))(int32[:, ::1], int64)")
-def align(block, penalty):
-    """The worth and the links of one similarity matrix."""
-    rows, columns = block.shape
-    opt = np.empty((rows + 1, columns + 1), np.int32)
-    worth = fill(block, 0, rows, 0, columns, penalty, opt)
-    links = np.empty((min(rows, columns), 2), np.int32)
-    count = trace_back(opt, rows, columns, links, 0)
-    return worth, links[:count]
-
-
 @kernel("int64[::1](int64[::1])")
 def order_of(worth):
     """The positions of the numbers, highest first; equals stay in order."""

@@ -95,10 +95,8 @@ def is_vetoed(left: str, right: str, kinds: Collection[VetoKind] = VETO_KINDS) -
 
 
 def traits_of(word: str, kinds: tuple[VetoKind, ...]) -> tuple[str, Value | None, int]:
-    """What decides with which words one word is never linked, as far as the kinds look at it; most words have nothing.
-
-    The company: only words of the same company are linked; negation is one, each mark is one. The value of a number.
-    The row of the table of contrasts, 0 for a word in no group.
+    """The company (only words of the same one are linked; negation is one, each mark is one), the value of a number,
+    and the row of the table of contrasts (0 for a word in no group), as far as the kinds look at them.
     """
     word = unicodedata.normalize("NFC", word.casefold()).translate(_APOSTROPHES)
     company = ""
@@ -121,17 +119,8 @@ _NEGATIONS = """
 _IS_NEGATION = re.compile(rf"{'|'.join(_NEGATIONS.split())}|.*n't|(non|no)-.*[^-]", re.DOTALL)
 # Marks that are read as words: "&" may be linked with "and", "%" with "percent".
 _READ_AS_WORDS = frozenset("&%‰@#")
-_SAME_MARK = str.maketrans(
-    {
-        **dict.fromkeys("“”„‟«»〝〞〟「」『』", '"'),
-        **dict.fromkeys("‘’‚‛‹›′", "'"),
-        **dict.fromkeys("‐‑‒–—―⸺⸻﹘", "-"),
-        **dict.fromkeys("。।॥۔", "."),
-        **dict.fromkeys("、،", ","),
-        "؛": ";",
-        "؟": "?",
-    }
-)
+_MARKS = {'"': "“”„‟«»〝〞〟「」『』", "'": "‘’‚‛‹›′", "-": "‐‑‒–—―⸺⸻﹘", ".": "。।॥۔", ",": "、،", ";": "؛", "?": "؟"}
+_SAME_MARK = str.maketrans({mark: plain for plain, marks in _MARKS.items() for mark in marks})
 _RUN = re.compile(r"(.)\1+", re.DOTALL)
 
 
@@ -244,10 +233,7 @@ class Contrasts(NamedTuple):
 
 @cache
 def contrasts() -> Contrasts:
-    """The groups of contrasts.txt.
-
-    Two words exclude each other if they are different members of some group, and synonyms in none.
-    """
+    """By contrasts.txt: words exclude each other if they are different members of a group, and synonyms in none."""
     groups = parse_groups((Path(__file__).parent / "contrasts.txt").read_text("utf-8"))
     places: dict[str, list[tuple[int, int, int]]] = {}
     for number, group in enumerate(groups):

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from polyref.align import UNIT, Links, Merge, plan_merges
-from polyref.align.alignment import Matrix, Table, fill, hard_similarity, trace_back
+from polyref.align import UNIT
+from polyref.align.alignment import Links, Matrix, Merge, Table, fill, hard_similarity, plan_merges, trace_back
 from polyref.errors import SettingsError
 from polyref.lattice.engine import alignment_cells
 from polyref.lattice.lattice import Aligned

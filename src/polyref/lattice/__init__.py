@@ -2,7 +2,6 @@
 
 A module imports only from those before it in this order:
 
-    settings      how sentences are chosen
     references    checked, numbered, encoded
     plain/        automaton, product, ranking, search, sampling
     compiled/     automaton, product, ranking, search: the same in numba kernels
@@ -15,12 +14,10 @@ from polyref.lattice.engine import AutoEngine, CompiledEngine, Engine, EngineNam
 from polyref.lattice.lattice import Arc, Lattice, Sentence, keep, merge, restore
 from polyref.lattice.plain.automaton import START
 from polyref.lattice.plain.ranking import Candidate
-from polyref.lattice.plain.search import Found
+from polyref.lattice.plain.search import Found, SearchSettings
 from polyref.lattice.references import check_encoder, check_words, prepare
-from polyref.lattice.settings import NODE_BUDGET, SearchSettings
 
 __all__ = [
-    "NODE_BUDGET",
     "START",
     "Arc",
     "AutoEngine",

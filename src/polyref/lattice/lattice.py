@@ -25,9 +25,8 @@ from polyref.lattice.engine import AutoEngine, Engine, EngineName, PlainEngine, 
 from polyref.lattice.plain.automaton import START, Automaton
 from polyref.lattice.plain.ranking import Candidate, floors_for, word_hashes
 from polyref.lattice.plain.sampling import best_of_sample, draw_new
-from polyref.lattice.plain.search import Found, Task
+from polyref.lattice.plain.search import Found, SearchSettings, Task
 from polyref.lattice.references import Numbering, check_words, prepare
-from polyref.lattice.settings import SearchSettings
 from polyref.lattice.writing import Writer
 from polyref.score import MAX_ORDER, BleuScale, Matches, NgramTrie
 from polyref.text import TextSettings, Tokens, tokenize
