@@ -132,7 +132,7 @@ def parts_table(method: Method, test: Sequence[Pair], penalty: float) -> Table:
     """What veto and position do, and how the sets differ."""
     rows = []
     variants = [
-        ("as it is by default", method.settings),
+        ("default settings", method.settings),
         ("without the veto", replace(method.settings, veto=())),
         ("without the position", replace(method.settings, position=0.0)),
         ("without both", replace(method.settings, veto=(), position=0.0)),
