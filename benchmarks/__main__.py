@@ -44,14 +44,14 @@ def _settings(arguments: Sequence[str] | None) -> argparse.Namespace:
         metavar="FOLDER",
         type=Path,
         default=os.environ.get("POLYREF_DATA") or None,
-        help="real data, as DATA.md describes it (also: POLYREF_DATA); without, captions are made up",
+        help="folder with public data sets (also: POLYREF_DATA); without it, captions are made up",
     )
     parser.add_argument("--quick", action="store_true", help="fewer examples: minutes, and rougher numbers")
     parser.add_argument(
         "--only",
         metavar="TOPICS",
         type=_topics,
-        help=f"some of {','.join(TOPICS)}: on the terminal only, docs/benchmarks.md stays as it is",
+        help=f"some of {','.join(TOPICS)}: on the terminal only, docs/benchmarks.md does not change",
     )
     settings = parser.parse_args(arguments)
     if missing := Data(settings.data).missing():
@@ -81,12 +81,12 @@ def _page(tables: Sequence[Table], about: Sequence[tuple[str, str]], settings: a
         "",
         f"Measured on {datetime.now(UTC):%Y-%m-%d}" + ", in a quick run with few examples" * settings.quick + ".",
         f"To repeat: `{command}` in the repository"
-        + ("; FOLDER holds the public sets that are named below" if settings.data else "")
-        + ". `make bench` is the same without options; POLYREF_DATA may name the folder.",
+        + ("; FOLDER has the public data sets named below" if settings.data else "")
+        + ". `make bench` does the same without options; POLYREF_DATA can name the folder.",
         "",
-        "Every ratio is between times of one run on one machine, in which peers take turns. Unless a table says",
-        "otherwise, times are processor time on one core: the median of five runs, or of one where it is long.",
-        "A target is what the project has set itself; missing one fails nothing.",
+        "Every ratio compares times of one run on one machine, in which polyref and its peers take turns. Unless a",
+        "table says otherwise, times are CPU time on one core: the median of five runs, or one run where it is long.",
+        "Targets are the project's own; missing one does not fail the run.",
         "",
         Table("Machine", ["", "what"], about).markdown(),
     ]

@@ -79,16 +79,16 @@ def _remarks(data: Data, blocks: int, seconds: Mapping[str, float]) -> list[str]
         f"cosine, penalty 0.6): all pairs of {REFERENCES} references that follow each other, cut to their first "
         "twelve words.",
         "polyref's kernels (fill and trace_back) are called for one matrix after the other from a compiled loop, as "
-        "they are inside polyref; all ways give what the alignment is worth and its links.",
+        "inside polyref. All peers give the score of the alignment and its links.",
         f"Called from Python for one matrix at a time, polyref takes {shown_time(seconds['called'])}, most of which is "
         f"the call itself (numba unpacks one array and makes another): the plain twin takes "
         f"{shown_ratio(seconds['twin'] / seconds['called'])} as long.",
-        f"Where one call from Python aligns all pairs of {REFERENCES} references, puts the merges in order and finds "
-        f"their links, as the pipeline does (plan_merges), a pair takes {shown_time(seconds['together'])}, everything "
+        f"When one call from Python aligns all pairs of {REFERENCES} references, orders the merges and finds their "
+        f"links, as the pipeline does (plan_merges), a pair takes {shown_time(seconds['together'])}, everything "
         f"included: the plain twin takes {shown_ratio(seconds['twin'] / seconds['together'])} as long for the "
         "alignments alone.",
-        "Biopython: global mode, gaps cost nothing, each matrix less the penalty as a substitution matrix of its "
-        "own, set before the clock starts. It maximises the same sum; among equals it may choose another.",
+        "Biopython: global mode, gaps cost nothing, each matrix minus the penalty as its own substitution matrix, "
+        "set before the clock starts. It maximises the same sum; of equally good alignments it may choose another.",
     ]
 
 
@@ -168,4 +168,4 @@ def _agreement(
         apart += not (same and worth == _score(aligner))
     if apart:
         return f"{apart:,} of {len(blocks):,} matrices: results DIFFER."
-    return "On every matrix, polyref and plain Python give the same links, and Biopython the same worth."
+    return "On every matrix, polyref and plain Python give the same links, and Biopython the same score."

@@ -49,10 +49,10 @@ def measure(data: Data, quick: bool) -> Table:
         f"{len(cases)} examples of {data.captions_name}, {SENTENCES} sentences each, drawn from the example's "
         "lattice (those of four words or more); all sentences of an example in one call.",
         "polyref starts from arrays of word numbers, sacreBLEU from texts with spaces between words, nltk from "
-        "lists of words. Reading the references' n-grams is in everybody's time: polyref, its twin and plain "
-        "Python do it once an example, sacreBLEU and nltk once a sentence, as their interfaces have it. polyref's "
-        "scores are worked out from the matches by numpy, all sentences of an example at once.",
-        f"With {FEW} sentences an example instead of {SENTENCES}, polyref takes {shown_time(few_seconds)} a "
+        "lists of words. Counting the references' n-grams is part of every time: polyref, its twin and plain "
+        "Python do it once per example, sacreBLEU and nltk once per sentence, as their interfaces require. numpy "
+        "computes polyref's scores from the matches, for all sentences of an example at once.",
+        f"With {FEW} sentences per example instead of {SENTENCES}, polyref takes {shown_time(few_seconds)} per "
         f"sentence, and sacreBLEU {shown_ratio(seconds[SACREBLEU] / few_seconds)} as long.",
         agreement,
     ]

@@ -49,12 +49,12 @@ def measure(data: Data, quick: bool) -> Table:
         ["its peak memory", f"{megabytes:,.0f} MB", f"under {MOST_MEGABYTES:,}", yes(megabytes < MOST_MEGABYTES)]
     )
     remarks = [
-        f"Encoding: {words:,} words of {data.captions_name}, in chunks of {CHUNK} examples as a run has them, one "
-        "core, processor time, in turn. polyref's time has everything in it: finding the words, both directions, "
-        "scaling, rounding to float16. torch's has the bidirectional LSTM alone, on vectors that are there already, in "
+        f"Encoding: {words:,} words of {data.captions_name}, in chunks of {CHUNK} examples as in a run, one "
+        "core, CPU time, in turn. polyref's time includes everything: looking up words, both directions, "
+        "scaling, rounding to float16. torch's time is for the bidirectional LSTM alone, on given vectors, in "
         f"batches of {SENTENCES_AT_ONCE} sentences of one length, without padding.",
         f"Whole run: `polyref expand --align soft --per-example {PER_EXAMPLE} --workers 2`, start-up of processes "
-        "included, wall time; the memory is at most this: the largest process times three, parent and two workers.",
+        "included, wall time. The memory is an upper bound: the largest process times three (parent and two workers).",
     ]
     return Table("Encoding", ["what", "measured", "target", "reached"], rows, remarks)
 

@@ -30,7 +30,7 @@ def measure(data: Data, quick: bool) -> Table:
     ]
     remarks = [
         f"`polyref expand --workers 1 --per-example {PER_EXAMPLE}` on {data.captions_name}, once and {times} "
-        "times over with new ids; hard alignment, kernels compiled before.",
+        "times over with new ids; hard alignment, kernels already compiled.",
         f"Peak resident memory as the system counts it (ru_maxrss; 1 MB is 1e6 bytes). The larger file needs "
         f"{growth:+.1%}.",
         "Time is wall time of the whole command.",

@@ -75,10 +75,10 @@ def measure(data: Data, quick: bool) -> Table:
         f"lattices have {mean(counts):,.0f} sentences on average (median {median(counts):,.0f}, most "
         f"{max(counts):,}).",
         "From vectors to texts with their BLEU: similarity, alignment of all pairs, merge order, lattice, choice. "
-        f"Cutting into words and encoding come before the clock starts. The three took turns after {BLOCK} examples; "
-        f"polyref did its part {REPEATS} times each turn (median), the two slow ways once.",
-        "Python + networkx + sacreBLEU follows the same rules by plain means: numpy for cosines, polyref's own word on "
-        "which words are never linked (remembered from pair to pair), Python loops for "
+        f"Tokenising and encoding come before the clock starts. The three took turns after {BLOCK} examples; "
+        f"polyref ran {REPEATS} times each turn (median), the two slow ones once.",
+        "Python + networkx + sacreBLEU follows the same rules by simple means: numpy for cosines, polyref's own list "
+        "of words that are never linked (cached from pair to pair), Python loops for "
         "the alignment, has_path before each merge, a list of all distinct sentences, sentence_score for each new "
         "one. Its time grows with the number of sentences, so large lattices decide the average.",
         f"The scores of the chosen sentences are the same as by networkx + sacreBLEU (within {CLOSE:g}) in "

@@ -73,4 +73,4 @@ def _tokens(data: Data, count: int) -> str:
     texts = [reference.text for example in data.captions[:count] for reference in example.references]
     penn_treebank.cache_clear()
     _, seconds = timed(lambda: [penn_treebank(text) for text in texts])
-    return f"Cutting the texts into those tokens takes polyref {shown_time(seconds)} besides, for {len(texts):,} texts."
+    return f"Tokenising the {len(texts):,} texts takes polyref another {shown_time(seconds)}."

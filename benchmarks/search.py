@@ -40,11 +40,11 @@ def measure(data: Data, quick: bool) -> Table:
             chosen = lattices if len(lattices) <= most else random.Random(1).sample(lattices, most)
             rows.append(_row(power, len(lattices), [_search(lattice) for lattice in chosen]))
     remarks = [
-        f"{data.long_name}, hard alignment; at most {most} lattices a row, drawn at random (seed 1).",
+        f"{data.long_name}, hard alignment; at most {most} lattices per row, drawn at random (seed 1).",
         f"One call of Lattice.search for the best {WANTED} new sentences with default settings: n-gram trie, "
         "product automaton, bounds, search, ties; from Python and back. Each lattice is searched once. Up to "
         "2,000 sentences the search lists everything.",
-        "exact: the share of lattices where the search went to its end within the node budget.",
+        "exact: the share of lattices where the search completed within the node budget.",
     ]
     columns = ["sentences", "lattices", "measured", "median", "95 % are under", "slowest", "exact"]
     return Table(f"Search for the best {WANTED}", columns, rows, remarks)

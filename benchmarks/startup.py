@@ -35,10 +35,10 @@ def measure(data: Data, quick: bool) -> Table:
             _row("compile the kernels, empty cache", _empty(kernels, 1)),
         ]
     remarks = [
-        f"Wall time of a whole process, Python's start included, not bound to a core; median of {TURNS}, after "
-        "one run that does not count where it says warm or in the cache; compiling is measured once.",
-        f"Empty cache: NUMBA_CACHE_DIR is an empty folder. {EXAMPLES} captions of five references each are done "
-        "in plain Python, so nobody waits for the compiler.",
+        f"Wall time of a whole process, Python's start included, not bound to a core; median of {TURNS}. Warm, or in "
+        "the cache: after one run that does not count. Compiling is measured once.",
+        f"Empty cache: NUMBA_CACHE_DIR is an empty folder. {EXAMPLES} captions of five references each run "
+        "in plain Python, without waiting for the compiler.",
     ]
     return Table("Start-up", ["", "time", "target", "reached"], rows, remarks)
 

@@ -51,11 +51,11 @@ def measure(data: Data, quick: bool) -> Table:
     rows.append([f"indices alone, {INDICES:,} pairs", f"{rate:,.0f}", f"{megabytes:,.0f} MB", "-", "-"])
     remarks = [
         f"{pairs:,} pairs, {REFERENCES} made-up captions of 8 to 14 words for each of {pairs // REFERENCES:,} sources; "
-        "whole commands with their output thrown away, elapsed time, one run each; on a busy machine all of them are "
+        "whole commands with their output discarded, elapsed time, one run each; on a busy machine all of them are "
         "slower. The first run of polyref makes the index, the second finds it.",
-        "By hand: a Python script that reads all pairs into a list, shuffles it and writes it; it begins anew for "
-        "every epoch. shuf: GNU's command on a file that has a line a pair already.",
-        "Indices alone: a ragged data set in memory, one core, processor time of the first 5 million pairs.",
+        "By hand: a Python script that reads all pairs into a list, shuffles it and writes it; it starts again for "
+        "every epoch. shuf: GNU's command on a file that already has one line per pair.",
+        "Indices alone: a ragged data set in memory, one core, CPU time of the first 5 million pairs.",
     ]
     return Table("Streaming an epoch in random order", ["", "pairs/s", "memory", "target", "reached"], rows, remarks)
 

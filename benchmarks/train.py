@@ -51,12 +51,12 @@ def measure(data: Data, quick: bool) -> Table:
     peer = "" if joey else " JoeyNMT was left out: POLYREF_JOEYNMT names no Python that has it."
     remarks = [
         f"The paper's sizes: vectors and states of {SIZES['states']}, {SIZES['layers']} layers, vocabularies of "
-        f"{SIZES['source_words']:,} and {SIZES['target_words']:,}, dropout {SIZES['dropout']}, attention by products; "
-        f"no input feeding. One thread, float32, processor time, in turn.{peer}",
+        f"{SIZES['source_words']:,} and {SIZES['target_words']:,}, dropout {SIZES['dropout']}, dot-product attention; "
+        f"no input feeding. One thread, float32, CPU time, in turn.{peer}",
         f"Training: batches of {AT_ONCE} made-up sentences with {SHORTEST} to {LONGEST} tokens, not sorted by length; "
-        "forward, backward, clipping, and an update by Adam.",
+        "forward, backward, clipping and an Adam update.",
         f"Beam search: {SEARCHED} sentences at once, a beam of {SIZES['beam']}, {SIZES['longest']} steps; "
-        "no sentence stops before.",
+        "no sentence stops earlier.",
     ]
     return Table("Training and beam search", ["", "polyref", "JoeyNMT", "ratio", "target", "reached"], rows, remarks)
 

@@ -66,12 +66,12 @@ def measure(data: Data, quick: bool) -> Table:
         f"{data.captions_name} {times} times over with new ids ({times * len(data.captions):,} examples), hard "
         f"alignment, K' = {PER_EXAMPLE}, file to file, wall time, not bound to a core; median over {rounds} "
         f"round{'s' * (rounds > 1)} of one worker and two in turn.",
-        "Start-up is left out: the clock runs from the first progress report that counts at least "
-        f"{STARTED:,} examples to the last report, and the rate is that of the examples between the two. All are "
-        "done by the kernels: in the process itself with one worker, in the pool with two.",
-        "With two workers, a third process reads the lines, hands them out and writes the results: with two cores "
-        f"it takes its time from the workers. {load:.2f} processes were at work on the machine before the start: "
-        "two workers need two cores that nobody else uses.",
+        "Start-up is not counted: the clock runs from the first progress report with at least "
+        f"{STARTED:,} examples to the last report, and the rate is that of the examples between the two. All of them "
+        "use the kernels: in the process itself with one worker, in the pool with two.",
+        "With two workers, a third process reads the lines, distributes them and writes the results: with two cores "
+        f"it competes with the workers. {load:.2f} processes were running on the machine before the start: "
+        "two workers need two free cores.",
         f"The output files are {'byte for byte the same' if len(hashes) == 1 else 'DIFFERENT'}.",
     ]
     return Table("Workers", ["workers", "rate", "times one worker", "target", "reached"], rows, remarks)

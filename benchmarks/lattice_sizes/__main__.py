@@ -91,11 +91,11 @@ def _made(settings: argparse.Namespace, encoder: Encoder, sets: Sequence[Set]) -
     choices = ", ".join(f"{choice.replace('_', ' ')} {_shown_choice(getattr(usual, choice))}" for choice in others)
     uncertain = sum(not lattice.certain for one in sets for lattices in one.lattices.values() for lattice in lattices)
     return [
-        f"`{command}` in the repository; FOLDER holds {', '.join(f'`{path}` ({one})' for one, path in SETS.items())}.",
-        *[f"A quick run: {QUICK} examples a set, drawn at random (seed {SEED})."] * settings.quick,
+        f"`{command}` in the repository; FOLDER has {', '.join(f'`{path}` ({one})' for one, path in SETS.items())}.",
+        *[f"A quick run: {QUICK} examples per set, drawn at random (seed {SEED})."] * settings.quick,
         f"Encoder `{name}`, hash `{encoder.hash}`, baseline {encoder.baseline:.4f}.",
-        f"Default settings but for align and penalty: {choices}; search with seed 0.",
-        f"{uncertain} lattices were too intricate to count or to search to the end; all others are exact.",
+        f"Default settings except align and penalty: {choices}; search with seed 0.",
+        f"{uncertain} lattices were too complex to count or to search completely; all others are exact.",
         f"Python {platform.python_version()}, " + ", ".join(f"{name} {version(name)}" for name in PACKAGES) + ".",
     ]
 

@@ -1,8 +1,8 @@
-"""The page: what is seen, how it was made, the tables.
+"""The page: findings, method, tables.
 
 In:   the sets. Out: Markdown. Not: drawing (picture.py).
 
-Every remark is worked out from the numbers, so that it stays true when they change.
+Every remark is computed from the numbers, so that it stays true when they change.
 """
 
 from __future__ import annotations
@@ -19,43 +19,43 @@ from polyref import AlignSettings
 READING = f"""
 ## How to read the tables
 
-- Sentences are distinct ones, the references themselves included. "90 %": nine lattices of ten hold no more.
-- Lengths are means over an example's references, in words, punctuation counted; "10 to 11" is from 10 on and below 11.
-  Bins that would hold few examples are joined with their neighbours.
-- A word more: what the number of sentences is multiplied by at an equal number of references, from least squares over
-  its logarithm. Length explains: the share of the differences between lattices that length alone accounts for, then
-  together with the number of references.
-- BLEU is that of an example's best {WANTED} new sentences that score above 0, or of as many as there are: the mean over
-  these, then over the examples. "At equal number" takes as many of each example as every alignment gives it; else a
-  small lattice looks good for having nothing but its best.
+- Sentences are distinct sentences, including the references. "90 %": nine lattices of ten have no more.
+- Length is the mean over an example's references, in words, with punctuation. "10 to 11" is at least 10 and below 11.
+  Bins with few examples are joined with their neighbours.
+- One word more: the factor of the number of sentences for one more word, at an equal number of references (least
+  squares on the logarithm). Length explains: the share of the variance between lattices that length explains alone,
+  and together with the number of references.
+- BLEU is that of an example's best {WANTED} new sentences that score above 0, or of all if there are fewer: the mean
+  over these, then over the examples. "At equal number" takes as many sentences per example as every alignment has;
+  otherwise a small lattice looks good, because it has only its best ones.
 """
 
 
 def page(sets: Sequence[Set], picture: str, made: Sequence[str]) -> str:
     remarks = [growing(sets), exponential(sets), *confounded(sets), softer(sets), quality(sets), adaptive(sets)]
     lines = [
-        "# How large lattices are",
+        "# Lattice sizes",
         "",
-        "How many distinct sentences the lattice of an example holds, and how good its best new ones are, against the",
-        "mean length of its references: the paper's Figure 6, on data that anyone can get.",
+        "Number of distinct sentences in the lattice of an example, and BLEU of its best new ones, by the mean length of",
+        "its references: the paper's Figure 6, on public data.",
         "",
         f"![Sentences in a lattice, and BLEU of the best, against length, for three data sets]({picture})",
         "",
-        f"The shade holds nine lattices of ten at penalty {USUAL} (5 to 95 %). Sentences have a scale of their own in",
-        "each set, BLEU has one for all.",
+        f"The shaded area has nine lattices of ten at penalty {USUAL} (5 to 95 %). The scale of sentences differs between",
+        "the sets, that of BLEU does not.",
         "",
-        "## What is seen",
+        "## Findings",
         "",
         *(f"- {remark}" for remark in [*remarks, beside_the_paper(sets)]),
         "",
-        "## How it was made",
+        "## Method",
         "",
         *(f"- {remark}" for remark in made),
     ]
     return "\n".join(lines) + f"\n{READING}\n" + "\n".join(table for one in sets for table in tables(one))
 
 
-# -- what is seen -------------------------------------------------------------------------------------------------
+# -- findings -----------------------------------------------------------------------------------------------------
 
 
 def growing(sets: Sequence[Set]) -> str:
@@ -64,17 +64,18 @@ def growing(sets: Sequence[Set]) -> str:
 
     explained = _each(sets, lambda one: f"{one.growth(USUAL).length:.0%}")
     return (
-        f"Longer references, larger lattices: a word more multiplies the sentences by {factors(HARD)} with hard "
-        f"alignment, and at penalty {USUAL} by {factors(USUAL)}. For a single example that says little: at penalty "
-        f"{USUAL}, length alone explains {explained} of the differences between lattices (in the logarithm)."
+        f"Longer references give larger lattices: one word more multiplies the sentences by {factors(HARD)} with hard "
+        f"alignment, and at penalty {USUAL} by {factors(USUAL)}. This predicts little for a single example: at penalty "
+        f"{USUAL}, length alone explains {explained} of the variance between lattices (of the logarithm)."
     )
 
 
 def exponential(sets: Sequence[Set]) -> str:
     shares = _each(sets, lambda one: f"{one.growth(USUAL).both:.1%} and {one.growth(USUAL).power:.1%}")
     return (
-        'The paper says that the number "grows exponentially" with length. On this data that is hard to tell from '
-        f"growth by a power of the length: the two explain, with the number of references, {shares}."
+        'The paper says that the number "grows exponentially" with length. On this data that is hard to '
+        "distinguish from growth by a power of the length: together with the number of references, the two explain "
+        f"{shares}."
     )
 
 
@@ -88,19 +89,19 @@ def confounded(sets: Sequence[Set]) -> Iterator[str]:
         growth, together = one.growth(USUAL), correlation(lengths, references)
         which, effect = ("fewer", "flatter") if together < 0 else ("more", "steeper")
         yield (
-            f"{one.name}'s examples have {min(references)} to {max(references)} references. With their number as well "
-            f"as length, {growth.both:.0%} is explained, instead of {growth.length:.0%}. Longer references come with "
-            f"{which} (correlation {together:.2f}), so its lines are {effect} than length alone would make them."
+            f"{one.name}'s examples have {min(references)} to {max(references)} references. Their number and length "
+            f"together explain {growth.both:.0%}, length alone {growth.length:.0%}. Examples with longer references "
+            f"have {which} of them (correlation {together:.2f}), so its lines are {effect} than by length alone."
         )
 
 
 def softer(sets: Sequence[Set]) -> str:
     fewer = any(one.summary(STRICTEST).median < one.summary(HARD).median for one in sets)
-    why = ": fewer than with hard alignment, for equal words whose contexts differ are not linked" * fewer
+    why = ": fewer than with hard alignment, because equal words in different contexts are not linked" * fewer
     return (
-        f"A lower penalty, larger lattices: from hard alignment to penalty {SOFTEST}, the median goes from "
-        f"{_each(sets, lambda one: _from_to(one, HARD, SOFTEST))}. At {STRICTEST}, where little but equal words is "
-        f"linked, it is {_each(sets, lambda one: shown(one.summary(STRICTEST).median))}{why}."
+        f"A lower penalty gives larger lattices: from hard alignment to penalty {SOFTEST}, the median goes from "
+        f"{_each(sets, lambda one: _from_to(one, HARD, SOFTEST))}. At {STRICTEST}, where almost only equal "
+        f"words are linked, it is {_each(sets, lambda one: shown(one.summary(STRICTEST).median))}{why}."
     )
 
 
@@ -116,8 +117,8 @@ def quality(sets: Sequence[Set]) -> str:
     return (
         f"The mean BLEU of the best {WANTED}, from the alignment with the lowest to the one with the highest, is "
         f"{_each(sets, over_alignments)}; from the shortest references to the longest, at penalty {USUAL}, it is "
-        f"{_each(sets, over_lengths)}. It does not judge the links: a larger lattice offers more to choose {WANTED} "
-        "from, and BLEU counts pieces of references, whether or not they belong together."
+        f"{_each(sets, over_lengths)}. This does not measure the links: a larger lattice offers more "
+        f"sentences to choose {WANTED} from, and BLEU counts pieces of references, whether or not they fit together."
     )
 
 
@@ -133,7 +134,7 @@ def adaptive(sets: Sequence[Set]) -> str:
     return (
         f"With hard alignment, {_each(sets, lambda one: share(one, HARD))} of the examples have {enough} sentences or "
         f"more; with the adaptive penalty, {_each(sets, lambda one: share(one, ADAPTIVE))}. It stays at {start} for "
-        f"{_each(sets, unmoved)} and gives way for the others, whose lattices would be small."
+        f"{_each(sets, unmoved)} and goes down for the others, whose lattices would be small."
     )
 
 
@@ -144,9 +145,9 @@ def beside_the_paper(sets: Sequence[Set]) -> str:
 
     return (
         "The paper says that captions, being shorter than its translations, give fewer sentences and worse ones. Here, "
-        f"at penalty {USUAL}: {_each(sets, facts)}. None of the sets is a translation such as the paper's (of "
+        f"at penalty {USUAL}: {_each(sets, facts)}. None of the sets is a translation like the paper's (of "
         "Multi30k's five references, four are captions of the same picture by others), and the plots of the paper are "
-        "not at hand: no number is set beside it."
+        "not available, so its numbers cannot be compared."
     )
 
 
@@ -176,7 +177,7 @@ def by_alignment(one: Set) -> Table:
         bleus = _two(whole.bleu), _two(at_equal_number[alignment])
         fit = f"x {growth.factor:.2f}", f"{growth.length:.0%}, {growth.both:.0%}"
         rows.append([_alignment(alignment), *_sizes(whole), *fit, f"{whole.found:.1f}", *bleus])
-    columns = ["alignment", "sentences, median", "90 %", "largest", "a word more", "length explains"]
+    columns = ["alignment", "sentences, median", "90 %", "largest", "one word more", "length explains"]
     return Table(
         f"{one.name}: {one.summary(HARD).examples:,} examples",
         [*columns, f"new, of {WANTED}", "mean BLEU", "at equal number"],
