@@ -11,7 +11,7 @@ import typer
 from polyref.cli import options as o
 from polyref.data import Losses, ReadSettings
 from polyref.errors import SettingsError
-from polyref.score import METRICS, CorpusBleu, Scored, Tokenizer, evaluate, metrics_of
+from polyref.score import METRICS, USUAL, CorpusBleu, Scored, Tokenizer, evaluate, metrics_of
 
 
 @o.from_settings(reading=("source_field",))
@@ -33,7 +33,7 @@ def score(
     reading: ReadSettings,
     metrics: Annotated[
         str, typer.Option(metavar="NAMES", help="Which scores, with commas between them; cider-d is cider.")
-    ] = ",".join(METRICS),
+    ] = ",".join(USUAL),
     tokenizer: Annotated[
         Tokenizer | None,
         typer.Option(help="The tokens of all scores.  [default: 13a for BLEU, ptb for CIDEr and ROUGE-L]"),

@@ -131,7 +131,7 @@ def _metric_named(name: str) -> str:
 class ValidationSection:
     metrics: tuple[Metric, ...] = setting(
         ("bleu", "cider"),
-        f"Any of {', '.join(METRICS)} and {PERPLEXITY}.",
+        f"Any of the metrics of docs/scores.md, and {PERPLEXITY}.",
         clean=lambda names: tuple(dict.fromkeys(map(_metric_named, names))),
     )
     goal: Metric = setting("bleu", "The one of them that decides which weights are best.", clean=_metric_named)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice
 from time import perf_counter
 
@@ -116,11 +117,12 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class _Done:
-    """What became of a chunk."""
+    """What became of a chunk; `position` is its end in the input file."""
 
     content: bytes
     ids: list[tuple[str, int]]
     tally: Tally
+    position: int
 
 
 def expand_file(
@@ -142,7 +144,7 @@ def expand_file(
     seen = input.seen_ids(job.reading.fields)
     report = WriteReport() if report is None else report
     with open_examples(job.output, job.reading.fields, settings, report) as stream:
-        for done, position in _results(job, tools, before_compiling, report):
+        for done in _results(job, tools, before_compiling, report):
             if seen is not None:
                 for id, line in done.ids:
                     seen.add(id, line)
@@ -150,25 +152,22 @@ def expand_file(
             stream.write(done.content)
             tally.add(done.tally)
             tally.spend("write", started)
-            on_progress(Progress(tally.examples, position))
+            on_progress(Progress(tally.examples, done.position))
     return tally
 
 
-def _results(
-    job: Job, tools: Tools, before_compiling: Callable[[], None], report: WriteReport
-) -> Iterator[tuple[_Done, int]]:
-    """The chunks' results in order, with the position in the file behind each."""
-    chunks = _chunks(job, report)
+def _results(job: Job, tools: Tools, before_compiling: Callable[[], None], report: WriteReport) -> Iterator[_Done]:
+    """What became of the chunks, in order."""
+    lines = job.source_file().records(job.reading.fields, losses=report.not_read)
+    chunks = iter(lambda: list(islice(lines, CHUNK)), [])
     engine = tools.engine
     if job.tools.workers == 1:
-        for chunk in chunks:
-            yield _process(chunk, job, tools), chunk[-1].position
+        yield from (_process(chunk, job, tools) for chunk in chunks)
         return
     if isinstance(engine, AutoEngine):
         # A small input is done before the first worker would have started.
         for chunk in chunks:
-            done = _process(chunk, job, tools)
-            yield done, chunk[-1].position
+            yield _process(chunk, job, tools)
             if engine.wants_kernels(_cells(chunk)):
                 break
         else:
@@ -176,13 +175,13 @@ def _results(
         if not compiled.is_cached():
             before_compiling()
         CompiledEngine()  # once, here, before the workers load it from disk
-    yield from in_order(chunks, _SetUp(job), workers=job.tools.workers)
+    yield from in_order(chunks, partial(_set_up, job), workers=job.tools.workers)
 
 
-def _chunks(job: Job, report: WriteReport) -> Iterator[list[Line]]:
-    lines = job.source_file().records(job.reading.fields, losses=report.not_read)
-    while chunk := list(islice(lines, CHUNK)):
-        yield chunk
+def _set_up(job: Job) -> Callable[[list[Line]], _Done]:
+    """In a worker process: become ready for chunks."""
+    engine = "compiled" if job.tools.engine == "auto" else job.tools.engine
+    return partial(_process, job=job, tools=_tools(job, engine_named(engine)))
 
 
 def _cells(chunk: list[Line]) -> int:
@@ -224,16 +223,4 @@ def _process(chunk: list[Line], job: Job, tools: Tools) -> _Done:
     content = "".join([render(example, job.reading.fields) + "\n" for example in expanded]).encode()
     tally.spend("write", started)
     ids = [(example.id, line.number) for example, line in zip(examples, chunk, strict=True)]
-    return _Done(content, ids, tally)
-
-
-@dataclass(frozen=True, slots=True)
-class _SetUp:
-    """What a worker process is told: how to become ready for chunks."""
-
-    job: Job
-
-    def __call__(self) -> Callable[[list[Line]], tuple[_Done, int]]:
-        engine = "compiled" if self.job.tools.engine == "auto" else self.job.tools.engine
-        tools = _tools(self.job, engine_named(engine))
-        return lambda chunk: (_process(chunk, self.job, tools), chunk[-1].position)
+    return _Done(content, ids, tally, chunk[-1].position)

@@ -25,6 +25,7 @@ from polyref.score.tokens import Tokenizer
 __all__ = [
     "MAX_ORDER",
     "METRICS",
+    "USUAL",
     "BleuScale",
     "BleuSettings",
     "CaptionSettings",
@@ -52,6 +53,7 @@ METRICS: dict[str, Metric] = {
     "cider": CIDER,
     "rouge-l": ROUGE_L,
 }
+USUAL = ("bleu", "cider", "rouge-l")  # where none are named
 
 
 def metrics_of(names: Collection[str], *others: str) -> tuple[str, ...]:
@@ -76,7 +78,7 @@ def evaluate(
     hypotheses: Sequence[str],
     references: Sequence[Sequence[str]],
     *,
-    metrics: Collection[str] = tuple(METRICS),
+    metrics: Collection[str] = USUAL,
     tokenizer: Tokenizer | None = None,
     fold_case: bool = False,
     allow_empty: bool = False,
