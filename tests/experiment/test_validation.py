@@ -38,7 +38,7 @@ def validated(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         torch.manual_seed(0)
         sizes = TranslatorSettings(embedding_size=8, state_size=8, layers=1)
         model = Translator(sizes, source_words=len(words.source), target_words=len(words.target)).eval()
-    collation = Collation(words, None, False, torch.device("cpu"))
+    collation = Collation(model, words, None, False)
     return {"model": model, "corpus": dev, "collation": collation, "beam": BeamSettings(beam=2, longest=5)}
 
 

@@ -22,7 +22,7 @@ from polyref.data.reading import Source, read_sources
 from polyref.data.writing import check_not_input
 from polyref.errors import SettingsError
 from polyref.fit import Device
-from polyref.model.settings import BeamSettings, CaptionerSettings, check_size
+from polyref.model.settings import BeamSettings, check_size
 from polyref.settings import build, keys
 
 if TYPE_CHECKING:
@@ -123,19 +123,18 @@ def _beam(usual: BeamSettings, given: dict[str, Any]) -> BeamSettings:
 
 
 def _features(trained: TrainedModel, features: str | None, ids: str | None) -> Features | None:
-    settings = trained.model.settings
     if features is None:
-        if isinstance(settings, CaptionerSettings):
-            raise SettingsError("a captioner reads features of images; give --features FILE")
+        if trained.source is None:
+            raise SettingsError(f"a {trained.kind} reads features of images; give --features FILE")
         if ids is not None:
             raise SettingsError("--feature-ids belongs to features; add --features FILE")
         return None
-    if not isinstance(settings, CaptionerSettings):
-        raise SettingsError("a translator reads texts; leave --features out")
+    if trained.source is not None:
+        raise SettingsError(f"a {trained.kind} reads texts; leave --features out")
     from polyref.features.features import Features
 
     images = Features.open(features, ids)
-    images.check([], size=settings.feature_size)
+    images.check([], size=trained.model.settings.feature_size)
     return images
 
 

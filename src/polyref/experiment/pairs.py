@@ -9,22 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-import torch
 
 from polyref.experiment.inputs import Vocabularies
 from polyref.features.features import Features
 from polyref.feed import Stream
 from polyref.fit.processes import Processes
-from polyref.model.captioner import CaptionBatch
 from polyref.model.layers import on_device
-from polyref.model.translator import TranslationBatch
 from polyref.schedule import Pairs
 from polyref.schedule.batches import BatchSettings, batches
 from polyref.schedule.mixing import Numbers
-
-ModelBatch = TranslationBatch | CaptionBatch
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +36,10 @@ class Row:
 class Collation:
     """How texts become what a model takes: through subwords, or by the features of an image."""
 
+    model: Any  # of one of the KINDS
     words: Vocabularies
     features: Features | None
     fold_case: bool
-    device: torch.device
 
     def rows(self, sources: Sequence[bytes], references: Sequence[bytes]) -> list[Row]:
         targets = self.words.target.encode_all(map(self._text, references))
@@ -52,14 +48,13 @@ class Collation:
         numbers = self.words.source.encode_all(map(self._text, sources))
         return [Row(source, "", target) for source, target in zip(numbers, targets, strict=True)]
 
-    def batch(self, rows: Sequence[Row], *, with_targets: bool = True) -> ModelBatch:
-        targets = [row.target for row in rows] if with_targets else None
-        found: ModelBatch
+    def batch(self, rows: Sequence[Row], *, with_targets: bool = True) -> Any:
+        """What the model takes, on its device."""
+        sources: Any = [row.source for row in rows]
         if self.features is not None:
-            found = CaptionBatch.of(self.features.rows([row.image for row in rows]), targets)
-        else:
-            found = TranslationBatch.of([row.source for row in rows], targets)
-        return found if self.device.type == "cpu" else on_device(found, self.device)
+            sources = self.features.rows([row.image for row in rows])
+        found = self.model.batch(sources, [row.target for row in rows] if with_targets else None)
+        return on_device(found, next(self.model.parameters()).device)
 
     def _text(self, text: bytes) -> str:
         found = text.decode()
@@ -77,7 +72,7 @@ class PairBatches:
         self._settings = settings
         self._processes = processes or Processes()
 
-    def __call__(self, epoch: int, start: int = 0) -> Iterator[ModelBatch]:
+    def __call__(self, epoch: int, start: int = 0) -> Iterator[Any]:
         """The batches of an epoch, from number `start` of this process's share on."""
         for numbers in self.numbers(epoch, start):
             yield self._collation.batch([self._rows_of[number] for number in numbers])

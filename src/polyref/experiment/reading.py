@@ -18,7 +18,6 @@ from typing import Any
 
 from polyref.errors import InputError, SettingsError
 from polyref.experiment.recipe import (
-    BEAMS,
     SECTIONS,
     STAGED,
     Place,
@@ -33,6 +32,7 @@ from polyref.experiment.recipe import (
     stages_of,
 )
 from polyref.files import reading
+from polyref.model.settings import KINDS
 from polyref.settings import refuse_unknown, shown
 
 Tables = Mapping[str, Any]
@@ -244,7 +244,7 @@ def _described() -> dict[str, tuple[list[Any], str]]:
                 continue  # the same as in [beam]
             unset = f" Without it: {key.declared.unset}." if key.declared.unset else ""
             known, _ = found.setdefault(f"{section}.{key.name}", ([], key.declared.help + unset))
-            of_key = [getattr(beam, key.name) for beam in BEAMS.values()] if section == "beam" else [key.default]
+            of_key = [getattr(kind.beam, key.name) for kind in KINDS.values()] if section == "beam" else [key.default]
             known += [] if key.table is not None else [one for one in dict.fromkeys(of_key) if one not in known]
     found["expand.per_example"] = [], f"{found['expand.per_example'][1]} Without it, the training set is used as it is."
     return found

@@ -19,7 +19,7 @@ from polyref.errors import SettingsError
 from polyref.expansion import ExpandSettings
 from polyref.feed.stream import StreamSettings
 from polyref.fit import Decay, Device, FitSettings
-from polyref.model.settings import CAPTIONING, TRANSLATING, BeamSettings, CaptionerSettings, TranslatorSettings
+from polyref.model.settings import KINDS, BeamSettings, kind_of
 from polyref.scale import ToolSettings
 from polyref.schedule.batches import BatchSettings
 from polyref.score import METRICS, Tokenizer, metrics_of
@@ -42,12 +42,6 @@ from polyref.text.subwords import SMALLEST
 
 Content = Mapping[str, Any]
 Place = tuple[str | int, ...]  # ("fit", "decay", "factor"), or ("stage", 1, "fit", "epochs")
-Kind = Literal["translator", "captioner"]
-MODELS: dict[str, type[TranslatorSettings] | type[CaptionerSettings]] = {
-    "translator": TranslatorSettings,
-    "captioner": CaptionerSettings,
-}
-BEAMS = {"translator": TRANSLATING, "captioner": CAPTIONING}
 PERPLEXITY = "perplexity"
 # Scores begin at 0 and jump, where the perplexity of the language model falls steadily: more patience than there.
 FIT = FitSettings(decay=Decay(factor=0.7, gain=0.0, stop_after=10))
@@ -160,15 +154,15 @@ class Stage:
     schedule: StreamSettings
     batch: BatchSettings
     subwords: SubwordsSection
-    model: TranslatorSettings | CaptionerSettings
+    model: Any  # settings of one of the KINDS
     fit: FitSettings
     validation: ValidationSection
     beam: BeamSettings
     expands: bool
 
     @property
-    def kind(self) -> Kind:
-        return "translator" if isinstance(self.model, TranslatorSettings) else "captioner"
+    def kind(self) -> str:
+        return kind_of(self.model)
 
     def content(self) -> dict[str, dict[str, Any]]:
         """Every key with its value, defaults too: a recipe of this one stage."""
@@ -197,21 +191,21 @@ SECTIONS: dict[str, Any] = {
     "schedule": StreamSettings,
     "batch": BatchSettings,
     "subwords": SubwordsSection,
-    "model": MODELS,
+    "model": KINDS,
     "fit": FitSettings,
     "validation": ValidationSection,
     "beam": BeamSettings,
 }
 # These follow from other keys.
 NOT_CHOSEN = {("fit", "goal"): "validation.goal", ("fit", "seed"): "run.seed", ("schedule", "seed"): "run.seed"}
-KIND = Key("kind", Kind, "translator", Declared("translator or captioner."))
+KIND = Key("kind", Literal[*KINDS], "translator", Declared(f"{' or '.join(KINDS)}."))
 STAGED = ("data", "expand", "schedule", "batch", "fit", "validation")  # what a stage may set for itself
 
 
 def keys_of(section: str) -> list[Key]:
     """The keys of a section, and with a dot those of the tables inside it; a model's may come twice."""
     if section == "model":
-        return [KIND, *(key for made in MODELS.values() for key in keys(made))]
+        return [KIND, *(key for kind in KINDS.values() for key in keys(kind.settings))]
     usual = FIT if section == "fit" else None
     return [key for key in keys(SECTIONS[section], usual) if (section, key.name) not in NOT_CHOSEN]
 
@@ -306,7 +300,7 @@ def _stage(name: str, content: dict[str, Any]) -> Stage:
     if batch.get("tokens") is not None:
         batch.setdefault("pairs", None)
     run = _section("run", content["run"], RunSection)
-    beam = _section("beam", content["beam"], BeamSettings, BEAMS[kind])
+    beam = _section("beam", content["beam"], BeamSettings, KINDS[kind].beam)
     # A beam of its own need not give every key: the others are those of [beam].
     usual = ValidationSection(beam=beam if "beam" in content["validation"] else None)
     validation = _section("validation", content["validation"], ValidationSection, usual)
@@ -320,7 +314,7 @@ def _stage(name: str, content: dict[str, Any]) -> Stage:
         schedule=replace(stream, schedule=replace(stream.schedule, seed=run.seed)),
         batch=_section("batch", batch, BatchSettings),
         subwords=_section("subwords", content["subwords"], SubwordsSection),
-        model=_section("model", content["model"], MODELS[kind]),
+        model=_section("model", content["model"], KINDS[kind].settings),
         fit=replace(fit, goal="lowest" if validation.goal == PERPLEXITY else "highest", seed=run.seed),
         validation=validation,
         beam=beam,
@@ -341,10 +335,11 @@ def _section(name: str, content: Content, group: Any, usual: Any = None) -> Any:
 
 def _check_together(stage: Stage) -> None:
     """Refuse sections that do not go together."""
-    if stage.kind == "captioner" and not stage.data.features:
-        problem = "does not name a file, but a captioner reads features of images"
+    reads_images = KINDS[stage.kind].reads_images
+    if reads_images and not stage.data.features:
+        problem = f"does not name a file, but a {stage.kind} reads features of images"
         raise SettingsError(problem, "name one", key="data.features", also=("model.kind",))
-    if stage.kind == "translator" and stage.data.features:
+    if not reads_images and stage.data.features:
         cure = 'take it out, or set model.kind = "captioner"'
         raise SettingsError("is for captioners", cure, key="data.features", also=("model.kind",))
     if stage.batch.bucket and stage.schedule.schedule.schedule == "uniform":
@@ -357,13 +352,12 @@ def _check_together(stage: Stage) -> None:
 
 
 def _kind(content: Content) -> str:
-    """The kind of model; refuses keys of the other kind by name."""
+    """The kind of model; refuses keys of other kinds by name."""
     kind = content.get("kind", "translator")
     with within("model"):
         check(KIND, kind)
-        other = "captioner" if kind == "translator" else "translator"
-        own = {key.name for key in keys(MODELS[kind])}
-        for key in keys(MODELS[other]):
+        own = {key.name for key in keys(KINDS[kind].settings)}
+        for other, key in ((other, key) for other, made in KINDS.items() for key in keys(made.settings)):
             if key.name in content and key.name not in own:
                 problem = f"is for a {other}, and this is a {kind}"
                 raise SettingsError(problem, "take it out, or set model.kind", key=key.name)

@@ -33,13 +33,9 @@ from polyref.fit import run_fingerprint
 from polyref.fit.checkpoint import BEST, Counters, has_checkpoint, where_it_stands
 from polyref.fit.loop import Step, check_run, fit, is_finished
 from polyref.fit.processes import Processes, join
-from polyref.model.captioner import Captioner
 from polyref.model.folder import SOURCE, TARGET, WEIGHTS, TrainedModel, check_start, load_weights, new_model, save_model
-from polyref.model.settings import BeamSettings, CaptionerSettings
-from polyref.model.translator import Translator
+from polyref.model.settings import KINDS, BeamSettings
 from polyref.schedule.schedules import shown
-
-Model = Translator | Captioner
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,14 +146,14 @@ class _Run:
 
     stream: Stream
     words: Vocabularies
-    model: Model
+    model: Any  # of one of the KINDS
     validation: Validation
     name: str
 
 
 def _assembled(stage: Stage, top: Path, folder: Path, processes: Processes, reindex: bool) -> _Run:
     stream = _in_turn(processes, lambda: _stream(stage, top, reindex))
-    with_source = stage.kind == "translator"
+    with_source = not KINDS[stage.kind].reads_images
     words = _in_turn(
         processes,
         lambda: _words(stage, folder, stream.corpus, with_source),
@@ -169,7 +165,7 @@ def _assembled(stage: Stage, top: Path, folder: Path, processes: Processes, rein
         empty = stage.data.train if len(dev) else stage.data.dev
         raise InputError("holds no examples", "give some", file=empty)
     model = _model(stage, words, features, stream.corpus, dev, processes)
-    collation = Collation(words, features, stage.data.fold_case, processes.device)
+    collation = Collation(model, words, features, stage.data.fold_case)
     beam = stage.validation.beam or stage.beam
     validation = Validation(model, dev, collation, stage.validation, beam)
     seen = "" if features is None else features.fingerprint(_all_sources(stream.corpus) + _all_sources(dev))
@@ -178,7 +174,7 @@ def _assembled(stage: Stage, top: Path, folder: Path, processes: Processes, rein
 
 
 def _name(
-    stage: Stage, stream: Stream, dev: Corpus, folder: Path, model: Model, beam: BeamSettings, features: str
+    stage: Stage, stream: Stream, dev: Corpus, folder: Path, model: Any, beam: BeamSettings, features: str
 ) -> str:
     return run_fingerprint(
         stage.fit,
@@ -226,26 +222,20 @@ def _words(stage: Stage, folder: Path, corpus: Corpus, with_source: bool) -> Voc
 
 def _model(
     stage: Stage, words: Vocabularies, features: Features | None, corpus: Corpus, dev: Corpus, processes: Processes
-) -> Model:
+) -> Any:
     """A model with its first weights: drawn by the seed, or those of another model."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(stage.run.seed)
-        model: Model = new_model(stage.model, words.source, words.target)
+        model = new_model(stage.model, words.source, words.target)
     if features is not None:
         ids = _all_sources(corpus)
-        features.check(ids + _all_sources(dev), size=_feature_size(stage))
-        if stage.data.standardise and isinstance(model, Captioner):
+        features.check(ids + _all_sources(dev), size=stage.model.feature_size)
+        if stage.data.standardise:
             model.standardise(*features.standardisation(list(dict.fromkeys(ids))))
     if stage.run.init_from:
         check_start(stage.run.init_from, kind=stage.kind, settings=stage.model, fold_case=stage.data.fold_case)
         load_weights(model, Path(stage.run.init_from) / WEIGHTS)
     return model.to(processes.device)
-
-
-def _feature_size(stage: Stage) -> int:
-    if not isinstance(stage.model, CaptionerSettings):
-        raise SettingsError('"data.features" is for captioners; take it out, or set model.kind')
-    return stage.model.feature_size
 
 
 def _all_sources(corpus: Corpus) -> list[str]:
