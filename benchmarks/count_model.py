@@ -29,7 +29,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.table import Table
-from polyref.encode.training_text import TrainingText, read_sentences
+from polyref.encode.corpus import TrainingText, TrainSettings, read_corpus, read_sentences
 from polyref.text import TextSettings
 
 Ints = npt.NDArray[np.int64]
@@ -378,8 +378,6 @@ def _in_file(text: TrainingText, path: str) -> npt.NDArray[np.bool_]:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    from polyref.encode.training import TrainSettings, read_corpus  # needs torch, which counting does not
-
     parser = argparse.ArgumentParser("python -m benchmarks.count_model", description=__doc__.splitlines()[0])
     parser.add_argument("files", nargs="+", metavar="FILE", help="text, or data sets")
     parser.add_argument("--without", action="append", default=[], metavar="FILE", help="sentences to leave out")

@@ -19,7 +19,7 @@ from benchmarks.count_model import (
     tune,
     variants,
 )
-from polyref.encode.training_text import TrainingText
+from polyref.encode.corpus import TrainingText
 
 PREDICTED = 6
 WORDS = [f"w{number}" for number in range(9)]  # the last three are the unknown word

@@ -154,16 +154,12 @@ def _fluent(
     assert settings.fluency is not None
     started = perf_counter()
     wanted = [settings.per_example - len(example.references) for example in examples]
-    chosen = choose_fluent(lattices, wanted, margin=settings.fluency, model=model, search=settings.search)
+    chosen = choose_fluent(lattices, wanted, settings.fluency, model, settings.search)
     tally.spend("search", started)
     expanded = []
     for example, lattice, choice in zip(examples, lattices, chosen, strict=True):
-        pseudo = tuple(
-            PseudoReference(text, bleu, fluency=fluency)
-            for text, bleu, fluency in zip(choice.texts, choice.bleus, choice.fluencies, strict=True)
-        )
         tally.left_out += choice.left_out
-        expanded.append(_with_result(example, lattice, pseudo, choice.exact, settings, tally))
+        expanded.append(_with_result(example, lattice, choice.pseudo_references, choice.exact, settings, tally))
     return expanded
 
 

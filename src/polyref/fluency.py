@@ -1,6 +1,6 @@
 """Leave out sentences that are less fluent than what people wrote.
 
-In:   lattices, how many new sentences each should give, a language model, and a margin.
+In:   lattices, the number of new sentences wanted of each, a language model, and a margin.
 Out:  of each lattice, the best new sentences by BLEU among those that are fluent enough, with their fluency.
 Not:  the language model (encode/), the search (lattice/).
 
@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 from polyref.encode import Choosy
+from polyref.example import PseudoReference
 from polyref.lattice import Lattice, SearchSettings
 
 # Of each example, the best sentences by BLEU that are looked at, for each that is wanted.
@@ -30,29 +31,22 @@ class LanguageModel(Protocol):
 
 
 class Chosen(NamedTuple):
-    """New sentences of one lattice, best first by BLEU. `left_out` were not fluent enough.
+    """New sentences of one lattice, best first by BLEU; `left_out` is the number of those that were not fluent enough.
 
     `exact` is False where the search was not, and where fluent ones may lie behind all that were looked at.
     """
 
-    texts: list[str]
-    bleus: list[float]
-    fluencies: list[float]
+    pseudo_references: tuple[PseudoReference, ...]
     exact: bool
     left_out: int
 
 
 def choose_fluent(
-    lattices: Sequence[Lattice],
-    wanted: Sequence[int],
-    *,
-    margin: float,
-    model: LanguageModel,
-    search: SearchSettings,
+    lattices: Sequence[Lattice], wanted: Sequence[int], margin: float, model: LanguageModel, search: SearchSettings
 ) -> list[Chosen]:
     """The new sentences of each lattice. All lattices are asked together, so that the model reads large batches."""
     floors = fluency_floors(lattices, margin, model)
-    chosen = [Chosen([], [], [], True, 0) for _ in lattices]
+    chosen = [Chosen((), True, 0) for _ in lattices]
     # By their words: a search that ran out of its budget need not begin with what a smaller one found.
     judged: list[dict[tuple[str, ...], float]] = [{} for _ in lattices]
     most = [max(count, min(LOOKED_AT * count, search.tie_limit)) for count in wanted]
@@ -75,13 +69,9 @@ def choose_fluent(
                 continue
             texts, bleus = lattices[k].texts(found[k]), lattices[k].bleus(found[k])
             seen = fluent[-1] + 1 if len(fluent) == wanted[k] else len(values)
-            chosen[k] = Chosen(
-                [texts[n] for n in fluent],
-                [bleus[n] for n in fluent],
-                [values[n] for n in fluent],
-                found[k].exact and (len(fluent) == wanted[k] or len(values) < asked[k]),
-                seen - len(fluent),
-            )
+            pseudo = tuple(PseudoReference(texts[n], bleus[n], fluency=values[n]) for n in fluent)
+            exact = found[k].exact and (len(fluent) == wanted[k] or len(values) < asked[k])
+            chosen[k] = Chosen(pseudo, exact, seen - len(fluent))
         waiting = again
     return chosen
 

@@ -30,7 +30,7 @@ Passing = TypeVar("Passing")
 
 # Sentences that are looked at for each that is wanted, and at least; smaller lattices are looked at as a whole.
 TRIES, LEAST_TRIES = 64, 1000
-# So many of the best sentences are ranked, or drawn from where few pass. One number for all epochs: what a larger
+# The number of best sentences that are ranked, or drawn from where few pass. One number for all epochs: what a larger
 # search finds need not begin with what a smaller one found.
 RANKED = 1000
 # Where few pass, the best are searched with a small budget: it is no reason to wait for long.
@@ -86,14 +86,15 @@ def draw_fresh(
     found: list[tuple[PseudoReference, ...]] = []
     for start in range(0, len(examples), CHUNK):
         # One lattice at a time; but a language model wants to read many sentences at once.
-        sources = (
-            _source(example, settings, search, epoch, tools.engine) for example in examples[start : start + CHUNK]
-        )
+        chunk = examples[start : start + CHUNK]
+        sources = (_source(example, settings, search, epoch, tools.engine) for example in chunk)
         if settings.fluency is None:
-            found += [_drawn(source, settings, epoch) for source in sources]
+            for lattice, candidates, wanted in sources:
+                passing = _of_epoch(list(islice(candidates, wanted)), settings, epoch)
+                found.append(tuple(_written(lattice, _as_found(passing))))
         else:
-            passing = _fluent(list(sources), settings.fluency, tools.judge())
-            found += [tuple(_of_epoch(of_one, settings, epoch)) for of_one in passing]
+            fluent = _fluent(list(sources), settings.fluency, tools.judge())
+            found += [tuple(_of_epoch(passing, settings, epoch)) for passing in fluent]
     return found
 
 
@@ -120,7 +121,9 @@ def _source(
         return _Source(lattice, iter(_best(lattice, size, search)), min((epoch + 1) * settings.per_example, size))
     # Without alignment and search, less is left that the kernels do faster.
     lattice = _lattice_of(example, engine, share=1 / 8)
-    generator = random.Random(_key(seed=search.seed, epoch=epoch, id=example.id))
+    # One number for an example in an epoch, the same on every machine.
+    text = f"{search.seed} {epoch} {example.id}".encode("utf-8", "surrogatepass")
+    generator = random.Random(int.from_bytes(hashlib.blake2b(text, digest_size=16).digest(), "little"))
     most = LOOKED_AT * settings.per_example
     return _Source(lattice, islice(_shuffled(lattice, generator, settings, search), most), settings.per_example)
 
@@ -129,19 +132,13 @@ def _lattice_of(example: Example, engine: Engine | AutoEngine, *, share: float) 
     kept = None if example.lattice is None else example.lattice.kept
     if example.lattice is None or kept is None:
         problem = f'the example "{example.id}" has no kept lattice'
-        raise InputError(problem, "run polyref expand --keep-lattice", line=example.line)
+        raise InputError(problem, "expand it anew, and keep the lattices", line=example.line)
     texts = [reference.text for reference in example.references]
     try:
         return restore(texts, kept, penalty=example.lattice.penalty, engine=engine, share=share)
     except InputError as error:
         problem = f'the example "{example.id}": {error.problem}'
         raise InputError(problem, error.cure, line=example.line) from None
-
-
-def _key(*, seed: int, epoch: int, id: str) -> int:
-    """One number for an example in an epoch, the same on every machine."""
-    text = f"{seed} {epoch} {id}".encode("utf-8", "surrogatepass")
-    return int.from_bytes(hashlib.blake2b(text, digest_size=16).digest(), "little")
 
 
 def _shuffled(
@@ -156,23 +153,17 @@ def _shuffled(
     if lattice.count <= tries:
         return
     best = _best(lattice, RANKED, replace(search, node_budget=_NODES_FOR_POOL))
-    word = lattice.automaton.word
-    rest = [candidate for candidate in best if tuple([word[arc] for arc in candidate.arcs]) not in drawn]
+    rest = [candidate for candidate in best if candidate.words not in drawn]
     generator.shuffle(rest)
     yield from rest
 
 
 def _best(lattice: Lattice, size: int, search: SearchSettings) -> list[Candidate]:
-    found = lattice.search(size, search)
+    found, word = lattice.search(size, search), lattice.automaton.word
     return [
-        Candidate(tuple(arcs), order, product, 0, ())
+        Candidate(tuple(arcs), order, product, 0, tuple([word[arc] for arc in arcs]))
         for arcs, order, product in zip(found.arcs, found.orders, found.products, strict=True)
     ]
-
-
-def _drawn(source: _Source, settings: FreshSettings, epoch: int) -> tuple[PseudoReference, ...]:
-    passing = list(islice(source.found, source.wanted))
-    return tuple(_written(source.lattice, _as_found(_of_epoch(passing, settings, epoch))))
 
 
 def _as_found(candidates: Sequence[Candidate]) -> Found:

@@ -68,7 +68,8 @@ def trained(tmp_path_factory: pytest.TempPathFactory):
     """A model of a real size, trained until its weights are no longer those it began with, and its encoder."""
     torch = pytest.importorskip("torch")
     from polyref.encode.context import Vocabulary, write_folder
-    from polyref.encode.language_model import LanguageModel, ModelSettings, exported
+    from polyref.encode.corpus import ModelSettings
+    from polyref.encode.language_model import LanguageModel, exported
 
     words = [*WORDS, *(f"word{k}" for k in range(200))]
     outside = ["zebra", "café", "internationalization", "x"]

@@ -158,7 +158,10 @@ def test_word_vectors_leave_judging_to_the_built_in_model(run, tmp_path: Path):
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        (["--language-model", "english"], "--language-model has no effect without --fluency; add that, or leave it out"),
+        (
+            ["--language-model", "english"],
+            "--language-model has no effect without --fluency; add that",
+        ),
         (["--cache", "folder"], "--cache has no effect without --align soft; add that, or leave it out"),
         (["--fluency", "1000"], "--fluency is 1000.0; give a number from -100 to 100"),
         (["--fluency", "nan"], "--fluency is nan"),

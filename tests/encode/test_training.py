@@ -18,15 +18,17 @@ torch = pytest.importorskip("torch")
 
 from polyref.encode import training, unrelated_sentences  # noqa: E402
 from polyref.encode.context import ContextEncoder, Vocabulary, pieces, read_folder  # noqa: E402
-from polyref.encode.language_model import (  # noqa: E402
-    LanguageModel,
+from polyref.encode.corpus import (  # noqa: E402
     ModelSettings,
-    adaptive_cutoffs,
-    exported,
-    learn_spelling,
+    TrainingText,
+    TrainSettings,
+    is_held_out,
+    read_corpus,
+    read_sentences,
+    text_hash,
 )
-from polyref.encode.training import TrainSettings, read_corpus, train_encoder  # noqa: E402
-from polyref.encode.training_text import TrainingText, is_held_out, read_sentences, text_hash  # noqa: E402
+from polyref.encode.language_model import LanguageModel, adaptive_cutoffs, exported, learn_spelling  # noqa: E402
+from polyref.encode.training import train_encoder  # noqa: E402
 from polyref.encode.vectors import WordVectors  # noqa: E402
 from polyref.errors import InputError, OutputError, PolyrefError, SettingsError  # noqa: E402
 from polyref.fit import Decay, FitSettings  # noqa: E402

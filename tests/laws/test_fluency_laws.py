@@ -13,7 +13,7 @@ from polyref.lattice import Lattice, SearchSettings
 
 
 def chosen(lattice: Lattice, wanted: int, margin: float, model: Asked, search: SearchSettings) -> Chosen:
-    [choice] = choose_fluent([lattice], [wanted], margin=margin, model=model, search=search)
+    [choice] = choose_fluent([lattice], [wanted], margin, model, search)
     return choice
 
 
@@ -46,9 +46,7 @@ def test_choosing_is_filtering_all_sentences(plain, lattice_of, case, wanted, ma
     lattice, model = lattice_of(plain, *case), Drawn(case.references[:1], values=values)
     found = chosen(lattice, wanted, margin, model, search)
     kept, left_out = by_hand(lattice, wanted, margin, model, search)
-    assert found.texts == [text for text, _, _ in kept]
-    assert found.bleus == pytest.approx([bleu for _, bleu, _ in kept])
-    assert found.fluencies == [fluency for _, _, fluency in kept]
+    assert [(one.text, pytest.approx(one.bleu), one.fluency) for one in found.pseudo_references] == kept
     assert found.left_out == (left_out if wanted else 0)
 
 
@@ -61,10 +59,11 @@ def test_a_search_that_ends_early_still_judges_each_sentence_for_itself(plain, l
     """Then a larger search need not begin with what a smaller one found."""
     lattice, model = lattice_of(plain, drawn), Drawn(drawn, gold_value=-0.1)
     found = chosen(lattice, wanted, 0.0, model, search)
-    sentences = [lattice.sentence(text) for text in found.texts]
-    assert found.fluencies == model.fluency([sentence.words for sentence in sentences])
-    assert found.bleus == pytest.approx([sentence.bleu for sentence in sentences])
-    assert len(set(found.texts)) == len(found.texts) <= wanted
+    sentences = [lattice.sentence(one.text) for one in found.pseudo_references]
+    values = model.fluency([sentence.words for sentence in sentences])
+    assert [one.fluency for one in found.pseudo_references] == values
+    assert [one.bleu for one in found.pseudo_references] == pytest.approx([one.bleu for one in sentences])
+    assert len({one.text for one in sentences}) == len(sentences) <= wanted
 
 
 @given(
@@ -76,5 +75,5 @@ def test_a_lattice_gives_the_same_alone_and_among_others(plain, lattice_of, chun
     alone = {id(lattice): chosen(lattice, wanted, 0.1, Drawn(), SearchSettings()) for lattice, wanted in pairs}
     order.shuffle(pairs)
     lattices, wanted = zip(*pairs, strict=True)
-    together = choose_fluent(lattices, wanted, margin=0.1, model=Drawn(), search=SearchSettings())
+    together = choose_fluent(lattices, wanted, 0.1, Drawn(), SearchSettings())
     assert together == [alone[id(lattice)] for lattice in lattices]

@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from polyref.cli import options as o
-from polyref.encode.settings import TrainSettings, Use
+from polyref.encode.corpus import Corpus, TrainSettings, Use, unrelated_of
 from polyref.errors import InputError, SettingsError
 from polyref.text import TextSettings
 
 if TYPE_CHECKING:
-    from polyref.encode.training import Corpus
     from polyref.fit.loop import Step
 
 Texts = Annotated[
@@ -195,7 +194,6 @@ def calibrate(
     from polyref.encode import Choosy, measure_baseline, open_encoder
     from polyref.encode.context import ContextEncoder, read_config, write_config
     from polyref.encode.opening import BUILTIN
-    from polyref.encode.training_text import unrelated_of
 
     encoder = open_encoder(name)
     sentences = unrelated_of(texts, use, settings)

@@ -1,7 +1,7 @@
 """A vector for each word in its context.
 
 The room's order, each file importing only from those before it: encoder; network, kernels, context (the language model
-as an encoder); vectors; pretrained; cache; opening; training_text, language_model, training (which needs torch).
+as an encoder); vectors; pretrained; cache; opening; corpus, language_model, training (which needs torch).
 """
 
 from polyref.encode.context import ContextEncoder

@@ -3,7 +3,7 @@
 In:   sentences of one length, as numbers of words.
 Out:  what it costs to predict each word from the forward state before it and the backward state behind it; the trained
       model as the arrays of an encoder's folder.
-Not:  encoding (context.py does that without torch), the training loop (fit/), reading text (training_text.py).
+Not:  encoding (context.py does that without torch), the training loop (fit/), reading text (corpus.py).
 
 Sentences of one batch have the same length, so there is no padding, and none can leak into a state.
 """
@@ -20,8 +20,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from polyref.encode.context import Vocabulary, pieces
+from polyref.encode.corpus import ModelSettings
 from polyref.encode.network import INPUT_STEP, for_expectations, for_states, for_vectors, on_grid
-from polyref.encode.settings import ModelSettings
 from polyref.errors import PolyrefError
 
 _LARGEST = 2.0**14  # of a weight; float16 ends at 2**16

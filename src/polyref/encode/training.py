@@ -9,24 +9,21 @@ from __future__ import annotations
 
 import math
 import shutil
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from itertools import chain
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
-from polyref.encode.context import CONFIG, ContextEncoder, EncoderFolder, Vocabulary, write_folder
+from polyref.encode.context import CONFIG, ContextEncoder, EncoderFolder, write_folder
+from polyref.encode.corpus import Corpus, TrainingText, TrainSettings, read_corpus, spread
 from polyref.encode.encoder import measure_baseline, unrelated_sentences
 from polyref.encode.language_model import LanguageModel, exported, learn_spelling
 from polyref.encode.network import INPUT_STEP, STATE_STEP, on_grid
-from polyref.encode.settings import TrainSettings
-from polyref.encode.training_text import TrainingText, is_held_out, read_sentences, spread, text_hash
 from polyref.encode.vectors import WordVectors
-from polyref.errors import InputError, SettingsError
+from polyref.errors import SettingsError
 from polyref.files import writing
 from polyref.fit import run_fingerprint
 from polyref.fit.checkpoint import Counters, has_checkpoint
@@ -37,48 +34,6 @@ CENTRE_SENTENCES = 5000
 LEAST_KNOWN = 0.5  # of the package's sample text; an encoder that knows less of it is for other text
 # Of the cosine of two words, the share that their own vectors have; the rest is that of their states.
 WORD_SHARE = 0.3
-
-
-@dataclass(frozen=True)
-class Corpus:
-    """The text, cut into what trains and what validates."""
-
-    vocabulary: Vocabulary
-    training: TrainingText
-    validation: TrainingText
-    hash: str
-    sentences: int
-
-
-def read_corpus(
-    paths: Sequence[str], without: Sequence[str], settings: TrainSettings, table: WordVectors | None
-) -> Corpus:
-    """Read the text; sentences of the files `without` are left out altogether."""
-    found = read_sentences(paths, settings.use, settings.text)
-    for use in dict.fromkeys(("references", settings.use)):
-        for sentence in read_sentences(without, use, settings.text):
-            found.pop(sentence, None)
-    validating = [sentence for sentence in found if is_held_out(sentence, settings.held_out)]
-    training = [sentence for sentence in found if not is_held_out(sentence, settings.held_out)]
-    if not training or not validating:
-        problem = f"{len(training)} sentences to train on and {len(validating)} to validate"
-        raise InputError(problem, "give more text, or hold out another share", file=paths[0])
-    counts = Counter(chain.from_iterable(training))
-    vocabulary = Vocabulary.from_counts(counts, settings.cutoff, _readable(table, counts), settings.readable)
-    if not vocabulary.predicted:
-        raise InputError(f"no word occurs {settings.cutoff} times", "give more text, or a lower cut-off", file=paths[0])
-    words = list(dict.fromkeys(chain.from_iterable((vocabulary.words, *training, *validating))))
-    texts = TrainingText.of(training, words), TrainingText.of(validating, words)
-    return Corpus(vocabulary, *texts, text_hash(found), len(found))
-
-
-def _readable(table: WordVectors | None, counts: Mapping[str, int]) -> list[str]:
-    """The words of a table: those that the text has, then the others, each in the table's order.
-
-    Tables have words with spaces in them, or line breaks; text has none such.
-    """
-    words = [] if table is None else [word for word in table.words if word.split() == [word]]
-    return sorted(words, key=lambda word: word not in counts)
 
 
 def train_encoder(

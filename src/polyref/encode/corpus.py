@@ -1,25 +1,30 @@
-"""The text that a language model is trained on, or an encoder measured on.
+"""What an encoder is trained on, and how: text and settings. Nothing here needs torch.
 
-In:   files: plain text, one sentence per line (.txt), or data sets in any format that polyref reads.
-Out:  each distinct sentence once, as words; parts for training and validation; batches of one length.
-Not:  the model (language_model.py), measuring (encoder.py). Torch is not needed here.
+In:   files: plain text, one sentence per line (.txt), or data sets in any format that polyref reads; choices.
+Out:  each distinct sentence once, as words; parts for training and validation, in batches of one length; a vocabulary.
+Not:  the model (language_model.py), training (training.py), measuring a baseline (encoder.py).
 """
 
 from __future__ import annotations
 
 import hashlib
 from codecs import getincrementaldecoder
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from itertools import chain
+from typing import Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from polyref.data import read
 from polyref.data.opening import open_input
-from polyref.encode.settings import Use
-from polyref.errors import InputError
+from polyref.encode.context import Vocabulary
+from polyref.encode.vectors import WordVectors
+from polyref.errors import InputError, SettingsError
+from polyref.fit import FitSettings
+from polyref.settings import part, setting, settings
 from polyref.text import TextSettings, tokenize
 
 Sentence = TypeVar("Sentence", bound=Sequence[str])
@@ -27,6 +32,50 @@ BASELINE_SENTENCES = 300
 _SHARES = 10_000
 _MOST_BYTES = 1 << 20
 _MOST_WORDS = 100
+
+Softmax = Literal["full", "adaptive"]
+Use = Literal["references", "source", "both"]
+
+
+@settings
+class ModelSettings:
+    """Sizes of the language model."""
+
+    vector_size: int = setting(100, "Size of a word's vector.", at_least=1, at_most=1_000_000, metavar="N")
+    state_size: int = setting(256, "Size of a state, per direction.", at_least=1, at_most=1_000_000, metavar="N")
+    buckets: int = setting(
+        4096, "Number of vectors for the spelling of unknown words.", at_least=1, at_most=1_000_000, metavar="N"
+    )
+    softmax: Softmax = setting("full", "adaptive: faster where the vocabulary is large.")
+    dropout: float = setting(0.3, "Share of numbers left out in training.", at_least=0, below=1, metavar="SHARE")
+    spelled: float = setting(
+        0.05, "Share of words that training reads by their spelling alone.", at_least=0, below=1, metavar="SHARE"
+    )
+    freeze: bool = setting(False, "Keep the given word vectors as they are.")
+
+    def check_together(self) -> None:
+        if self.softmax == "adaptive" and self.vector_size < 16:
+            problem, cure = f"is {self.vector_size}", "the adaptive softmax needs 16 or more"
+            raise SettingsError(problem, cure, key="vector_size")
+
+
+@settings
+class TrainSettings:
+    """How an encoder is trained."""
+
+    cutoff: int = setting(3, "Predict words that occur at least this often.", at_least=1, metavar="N")
+    readable: int = setting(
+        30_000, "With word vectors: number of words that the encoder can read.", at_least=1, metavar="N"
+    )
+    words_at_once: int = setting(1024, "Words per batch, about.", at_least=1, metavar="N")
+    held_out: float = setting(
+        0.02, "Share of sentences held out for validation.", above=0, at_most=0.5, metavar="SHARE"
+    )
+    use: Use = setting("references", "Of data sets: their references, their sources, or both.")
+    licence: str = setting("", "A note on the licence of the text.", metavar="TEXT")
+    text: TextSettings = part(TextSettings)
+    model: ModelSettings = part(ModelSettings)
+    fit: FitSettings = part(FitSettings, learning_rate=2e-3)
 
 
 def read_sentences(
@@ -124,3 +173,45 @@ def text_hash(sentences: Iterable[Sequence[str]]) -> str:
     """A name for the text that does not depend on the order of its sentences."""
     lines = "".join([f"{line}\n" for line in sorted(map(" ".join, sentences))])
     return hashlib.sha256(lines.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """The text, cut into what trains and what validates."""
+
+    vocabulary: Vocabulary
+    training: TrainingText
+    validation: TrainingText
+    hash: str
+    sentences: int
+
+
+def read_corpus(
+    paths: Sequence[str], without: Sequence[str], settings: TrainSettings, table: WordVectors | None
+) -> Corpus:
+    """Read the text; sentences of the files `without` are left out altogether."""
+    found = read_sentences(paths, settings.use, settings.text)
+    for use in dict.fromkeys(("references", settings.use)):
+        for sentence in read_sentences(without, use, settings.text):
+            found.pop(sentence, None)
+    validating = [sentence for sentence in found if is_held_out(sentence, settings.held_out)]
+    training = [sentence for sentence in found if not is_held_out(sentence, settings.held_out)]
+    if not training or not validating:
+        problem = f"{len(training)} sentences to train on and {len(validating)} to validate"
+        raise InputError(problem, "give more text, or hold out another share", file=paths[0])
+    counts = Counter(chain.from_iterable(training))
+    vocabulary = Vocabulary.from_counts(counts, settings.cutoff, _readable(table, counts), settings.readable)
+    if not vocabulary.predicted:
+        raise InputError(f"no word occurs {settings.cutoff} times", "give more text, or a lower cut-off", file=paths[0])
+    words = list(dict.fromkeys(chain.from_iterable((vocabulary.words, *training, *validating))))
+    texts = TrainingText.of(training, words), TrainingText.of(validating, words)
+    return Corpus(vocabulary, *texts, text_hash(found), len(found))
+
+
+def _readable(table: WordVectors | None, counts: Mapping[str, int]) -> list[str]:
+    """The words of a table: those that the text has, then the others, each in the table's order.
+
+    Tables have words with spaces in them, or line breaks; text has none such.
+    """
+    words = [] if table is None else [word for word in table.words if word.split() == [word]]
+    return sorted(words, key=lambda word: word not in counts)
