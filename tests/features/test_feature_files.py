@@ -296,15 +296,15 @@ def test_ids_are_texts_or_whole_numbers(array, ids, tmp_path: Path):
     ("array", "form"),
     [
         (np.arange(3.0), "3 float64"),
-        (np.array("abc"), "a single <U3"),
-        (np.array(3), "a single int64"),
+        (np.array("abc"), "one number <U3"),
+        (np.array(3), "one number int64"),
         (np.array([["i0"], ["i1"], ["i2"]]), "3 x 1 <U2"),
         (np.array([True, False, True]), "3 bool"),
     ],
 )
 def test_other_ids_are_refused(array, form, tmp_path: Path):
     np.savez(tmp_path / "f.npz", ids=array, feats=ROWS)
-    says = f"ids of the form {form}; save a row of strings or of whole numbers"
+    says = f"ids of the form {form}; save a row of strings or whole numbers"
     assert says in refused(tmp_path / "f.npz")
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -20,61 +20,45 @@ import numpy.typing as npt
 from polyref.data.opening import is_folder
 from polyref.data.output import check_output_is_none_of, open_output, open_spool
 from polyref.errors import InputError, OutputError, SettingsError, load_extra
-from polyref.features.features import write_npz
+from polyref.features.features import form_of
 from polyref.features.images import MODES, ImageReader, Pixels
+from polyref.files import words_of
+from polyref.settings import setting, settings
 
 Layout = Literal["nchw", "nhwc"]
-Precision = Literal["float16", "float32"]
-Fit = Literal["crop", "squash"]
-_STORED = {"float16": "<f2", "float32": "<f4"}
 _TYPES = {"tensor(float)": np.float32, "tensor(float16)": np.float16, "tensor(uint8)": np.uint8}
 _ONLY_FATAL = 4
-_LARGEST = 10_000
 _MOST = 1_000_000  # of a mean or a deviation, so that single precision cannot overflow
 _ENLARGED = 256 / 224
 _MEAN, _STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)  # of ImageNet, which most image models are trained on
 
 
-@dataclass(frozen=True, slots=True)
+def _size(default: int | None, help: str, **declared: Any) -> Any:
+    return setting(default, help, at_least=1, at_most=10_000, metavar="N", **declared)
+
+
+@settings
 class ImageSettings:
-    """How images become rows. None: as the model says, or as is usual (256 / 224 of the size for `resize`; the mean and
-    the deviation of ImageNet for three channels, none for one).
+    """How images become rows of features."""
 
-    `size` is the side of what the model sees; `resize` that of the shorter side before the middle is cropped out of it.
-    `fit` squash: the whole image, whatever its form. `output` names one of the model's outputs.
-    """
+    size: int | None = _size(None, "Side of what the model sees.", unset="its own")
+    resize: int | None = _size(None, "Shorter side before the middle is cropped.", unset="8/7 of the size")
+    fit: Literal["crop", "squash"] = setting("crop", "Crop out the middle, or squash the whole image.")
+    mean: tuple[float, ...] | None = setting(
+        None, "Subtracted after scaling to 0 to 1.", unset="ImageNet's", at_least=-_MOST, at_most=_MOST, metavar="M,M,M"
+    )
+    std: tuple[float, ...] | None = setting(
+        None, "Divides what is left.", unset="ImageNet's", at_least=1 / _MOST, at_most=_MOST, metavar="S,S,S"
+    )
+    layout: Layout | None = setting(None, "Where the channels are.", unset="read from the model")
+    output: str | None = setting(None, "Which of the model's outputs.", option="--output-name", metavar="NAME")
+    batch: int = _size(16, "Images at once.")
+    float32: bool = setting(False, "Write float32, not float16.")
+    skip_broken: bool = setting(False, "Leave out images that cannot be read.")
 
-    size: int | None = None
-    resize: int | None = None
-    fit: Fit = "crop"
-    mean: tuple[float, ...] | None = None
-    std: tuple[float, ...] | None = None
-    layout: Layout | None = None
-    output: str | None = None
-    batch: int = 16
-    precision: Precision = "float16"
-    skip_broken: bool = False
-
-    def __post_init__(self) -> None:
-        for name in ("size", "resize", "batch"):
-            value = getattr(self, name)
-            if value is not None and not 1 <= value <= _LARGEST:
-                raise SettingsError(f"{name} is {value}; give a number from 1 to {_LARGEST:,}")
-        choices = {"fit": Fit, "layout": Layout, "precision": Precision}
-        for name, allowed in choices.items():
-            value = getattr(self, name)
-            if value not in (None, *get_args(allowed)):
-                raise SettingsError(f'unknown {name} "{value}"; choose one of {", ".join(get_args(allowed))}')
+    def check_together(self) -> None:
         if self.fit == "squash" and self.resize is not None:
-            raise SettingsError("a squashed image is not cropped; leave resize out")
-        for name, least in (("mean", -_MOST), ("std", 1 / _MOST)):
-            values = getattr(self, name)
-            if values == ():
-                raise SettingsError(f"--{name} has no numbers; give one, or one for each channel")
-            for value in values or ():
-                if not least <= value <= _MOST:  # nor is NaN
-                    shown = f"{least:,.0f}" if least < 0 else f"{least:f}"
-                    raise SettingsError(f"--{name} is {value}; give numbers from {shown} to {_MOST:,}")
+            raise SettingsError("has no effect: a squashed image is not cropped", "leave it out", key="resize")
 
 
 @dataclass(slots=True)
@@ -99,9 +83,9 @@ def extract_features(
     check_output_is_none_of(output, {"the model": model})
     for path in images.values():
         check_output_is_none_of(output, {"one of the images": path})
-    network = OnnxModel.open(Path(model), settings.output, settings.layout)
+    network = OnnxModel(Path(model), settings.output, settings.layout)
     reader, batch = _reader(network, settings), network.batch or settings.batch
-    report, everything = FeatureReport(), list(images)
+    report, everything, dtype = FeatureReport(), list(images), "<f4" if settings.float32 else "<f2"
     ids: list[str] = []
     with open_output(output) as stream, open_spool(output) as spool:
         for first in range(0, len(everything), batch):
@@ -118,13 +102,15 @@ def extract_features(
                 if rows.shape[1] != (report.size or rows.shape[1]):
                     problem = f"{rows.shape[1]} features, but {report.size} for the images before it"
                     raise InputError(problem, "choose another output of the model", file=str(images[next(iter(read))]))
-                spool.write(_rounded(rows, [images[id] for id in read], settings.precision).tobytes())
+                spool.write(_rounded(rows, [images[id] for id in read], dtype).tobytes())
                 ids += read
                 report.images, report.size = len(ids), rows.shape[1]
             on_progress(len(ids) + len(report.skipped))
         if not ids:
             raise InputError("cannot be read, and no other image can", "give others", file=report.skipped[0])
-        write_npz(stream, ids, spool, report.size, _STORED[settings.precision])
+        spool.flush()
+        # Not compressed, so that rows can be mapped; without a time in it.
+        np.savez(stream, ids=np.array(ids), feats=np.memmap(spool, dtype, "r", shape=(len(ids), report.size)))
     return report
 
 
@@ -149,8 +135,8 @@ def _reader(network: OnnxModel, settings: ImageSettings) -> ImageReader:
         enlarged=settings.resize / min(height, width) if settings.resize else _ENLARGED,
         squash=settings.fit == "squash",
         as_bytes=network.dtype == np.uint8,
-        mean=_each("mean", settings.mean or mean, channels),
-        std=_each("std", settings.std or std, channels),
+        mean=_each("mean", mean if settings.mean is None else settings.mean, channels),
+        std=_each("std", std if settings.std is None else settings.std, channels),
     )
 
 
@@ -162,10 +148,10 @@ def _each(name: str, values: Sequence[float], channels: int) -> tuple[float, ...
     return tuple(values) * (channels // len(values))
 
 
-def _rounded(rows: Pixels, paths: Sequence[Path], precision: Precision) -> Pixels:
+def _rounded(rows: Pixels, paths: Sequence[Path], dtype: str) -> Pixels:
     """The rows as they are written. What features.py would refuse later is refused here, by the name of its file."""
     with np.errstate(over="ignore"):
-        rounded = rows.astype(_STORED[precision])
+        rounded = rows.astype(dtype)
     for problem, cure, found in (
         ("the model gives features that are not numbers (NaN or infinite)", "use another model", rows),
         ("features too large for float16", "add --float32", rounded),
@@ -176,48 +162,38 @@ def _rounded(rows: Pixels, paths: Sequence[Path], precision: Precision) -> Pixel
     return rounded
 
 
-@dataclass(frozen=True, slots=True)
 class OnnxModel:
-    """`height`, `width` and `batch` are None where the model takes any."""
+    """An image model; where it has several outputs, one must be named.
 
-    name: str
-    session: Any
-    input: str
-    output: str
-    dtype: Any
-    layout: Layout
-    channels: int
-    height: int | None
-    width: int | None
-    batch: int | None
+    `height`, `width` and `batch` are None where it takes any.
+    """
 
-    @classmethod
-    def open(cls, path: Path, output: str | None, layout: Layout | None) -> OnnxModel:
-        """Open a model; where it has several outputs, one must be named."""
-        session, name = _session(path), str(path)
-        inputs = session.get_inputs()
+    def __init__(self, path: Path, output: str | None, layout: Layout | None):
+        self.session, self.name = _session(path), str(path)
+        inputs = self.session.get_inputs()
         if len(inputs) != 1:
-            listed = ", ".join(one.name for one in inputs)
-            raise InputError(f"the model has {len(inputs)} inputs ({listed})", "give one that takes images", file=name)
+            problem = f"the model has {len(inputs)} inputs ({', '.join(one.name for one in inputs)})"
+            raise InputError(problem, "give one that takes images", file=self.name)
         [image] = inputs
         if image.type not in _TYPES or len(image.shape) != 4:
-            problem = f"the model takes {image.type} of {_shown(image.shape)}"
-            raise InputError(problem, "give one that takes images: images x channels x height x width", file=name)
+            problem = f"the model takes {image.type} of {form_of(image.shape)}"
+            raise InputError(problem, "give one that takes images: images x channels x height x width", file=self.name)
         # Images have 1 or 3 channels.
         layout = layout or ("nchw" if image.shape[1] in (1, 3) else "nhwc" if image.shape[3] in (1, 3) else None)
         if layout is None:
-            problem = f"the model takes {_shown(image.shape)}, which does not tell where the channels are"
-            raise InputError(problem, "give --layout nchw or nhwc", file=name)
-        outputs = [str(one.name) for one in session.get_outputs()]
+            problem = f"the model takes {form_of(image.shape)}, which does not tell where the channels are"
+            raise InputError(problem, "give --layout nchw or nhwc", file=self.name)
+        outputs = [str(one.name) for one in self.session.get_outputs()]
         if output is None and len(outputs) > 1:
             many = f"{len(outputs)} outputs ({', '.join(outputs)})"
-            raise SettingsError(f"{name} has {many}; choose one with --output-name")
+            raise SettingsError(f"{self.name} has {many}; choose one with --output-name")
         if output is not None and output not in outputs:
-            raise SettingsError(f'{name} has no output "{output}"; choose one of {", ".join(outputs)}')
+            raise SettingsError(f'{self.name} has no output "{output}"; choose one of {", ".join(outputs)}')
+        self.input, self.output, self.dtype, self.layout = image.name, output or outputs[0], _TYPES[image.type], layout
         fixed = [size if isinstance(size, int) and size > 0 else None for size in image.shape]
-        batch, channels, height, width = fixed if layout == "nchw" else (fixed[0], fixed[3], fixed[1], fixed[2])
-        dtype = _TYPES[image.type]
-        return cls(name, session, image.name, output or outputs[0], dtype, layout, channels or 3, height, width, batch)
+        self.batch, *rest = fixed
+        channels, self.height, self.width = rest if layout == "nchw" else (rest[2], rest[0], rest[1])
+        self.channels = channels or 3
 
     def run(self, pixels: Pixels) -> npt.NDArray[np.float32]:
         """images x height x width x channels -> images x features; a map or a row of vectors is averaged over."""
@@ -230,11 +206,11 @@ class OnnxModel:
         try:
             [found] = self.session.run([self.output], {self.input: given})
         except Exception as error:  # the library has a class for each of its states
-            problem = f"the model cannot be run ({_first_line(error)})"
+            problem = f"the model cannot be run ({words_of(error)[:200]})"
             raise InputError(problem, "check --size and --layout", file=self.name) from None
         found = np.asarray(found)
         if found.ndim not in (2, 3, 4) or len(found) != len(given) or found.dtype.kind != "f" or not found.size:
-            problem = f'the output "{self.output}" is {_shown(found.shape)} {found.dtype} for {len(given)} images'
+            problem = f'the output "{self.output}" is {form_of(found.shape)} {found.dtype} for {len(given)} images'
             raise InputError(problem, "choose one with a row of numbers for each image", file=self.name)
         # A map has its channels where the images have them; a row of vectors has them last.
         places = {2: (), 3: (1,), 4: (2, 3) if self.layout == "nchw" else (1, 2)}[found.ndim]
@@ -255,12 +231,4 @@ def _session(path: Path) -> Any:
     try:
         return runtime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
     except Exception as error:  # the library has a class for each of its states
-        raise InputError(f"onnxruntime cannot run it ({_first_line(error)})", cure, file=str(path)) from None
-
-
-def _shown(shape: Sequence[Any]) -> str:
-    return " x ".join("?" if size is None else str(size) for size in shape) or "one number"
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).strip().partition("\n")[0][:200]
+        raise InputError(f"onnxruntime cannot run it ({words_of(error)[:200]})", cure, file=str(path)) from None

@@ -2,7 +2,7 @@
 
 In:   npz (`ids`, `feats`), npy with a file of ids, or safetensors (`feats`; `ids` there or in a file), told apart by
       content.
-Out:  the rows of some ids; their mean and standard deviation; a fingerprint of them. An npz file.
+Out:  the rows of some ids; their mean and standard deviation; a fingerprint of them.
 Not:  making features of images (extraction.py), what a model does with them (model/captioner.py).
 
 Rows stay in the file until they are asked for, unless it is compressed. Nothing is ever unpickled.
@@ -14,7 +14,6 @@ import hashlib
 import json
 import math
 import os
-import shutil
 import warnings
 import zipfile
 from collections.abc import Iterator, Sequence
@@ -30,6 +29,7 @@ from polyref.errors import InputError
 from polyref.files import reading, words_of
 
 Rows = npt.NDArray[Any]
+Contents = tuple[list[str], Rows | None, list[str] | None]  # the names of all that a file holds; its features; its ids
 _ROWS_AT_ONCE = 4096
 _ROWS_OF_A_FINGERPRINT = 1000
 _NAMED = 3
@@ -46,7 +46,7 @@ class Features:
     def __init__(self, ids: Sequence[str], rows: Rows, *, name: str = "features"):
         self._name = name
         if rows.ndim != 2 or not rows.shape[1] or rows.dtype.kind not in "fiu":
-            raise self._error(f"features of the form {_by(rows.shape)} {rows.dtype}", "give ids x numbers")
+            raise self._error(f"features of the form {form_of(rows.shape)} {rows.dtype}", "give ids x numbers")
         if len(ids) != len(rows):
             raise self._error(f"{len(ids)} ids, but {len(rows)} rows of features", "give one id per row")
         self._number = {id: number for number, id in enumerate(ids)}
@@ -140,8 +140,8 @@ class Features:
         return InputError(problem, cure, file=self._name)
 
 
-def _by(shape: Sequence[int]) -> str:
-    return " x ".join(map(str, shape))
+def form_of(shape: Sequence[Any]) -> str:
+    return " x ".join("?" if size is None else str(size) for size in shape) or "one number"
 
 
 def _some(names: Sequence[str]) -> str:
@@ -165,8 +165,8 @@ def read_file(path: Path, ids: Path | None) -> tuple[list[str], Rows]:
         cure = "make it again, as npz, npy or safetensors"
         raise InputError(f"cannot be read ({words_of(error)})", cure, file=str(path)) from None
     if feats is None:
-        but = f'{_some(sorted(names))}, but no "feats"' if names else "nothing"
-        raise InputError(f"holds {but}", 'name the features "feats"', file=str(path))
+        holds = f'{_some(sorted(names))}, but no "feats"' if names else "nothing"
+        raise InputError(f"holds {holds}", 'name the features "feats"', file=str(path))
     if ids is not None:
         found = _lines(ids)
         if feats.ndim and len(found) != len(feats):
@@ -176,9 +176,6 @@ def read_file(path: Path, ids: Path | None) -> tuple[list[str], Rows]:
         cure = "give a file of ids, one per line (--feature-ids; in a recipe feature_ids)"
         raise InputError("holds features without their ids", cure, file=str(path))
     return found, feats
-
-
-Contents = tuple[list[str], Rows | None, list[str] | None]  # the names of all that a file holds; its features; its ids
 
 
 def _contents(path: Path, stream: BinaryIO, *, with_ids: bool) -> Contents:
@@ -203,8 +200,9 @@ def _lines(path: Path) -> list[str]:
 def _texts(array: Rows) -> list[str]:
     """The ids of an array: strings, UTF-8 bytes or whole numbers."""
     if array.ndim != 1 or array.dtype.kind not in "USiu":
-        form = _by(array.shape) or "a single"
-        raise ValueError(f"ids of the form {form} {array.dtype}; save a row of strings or of whole numbers")
+        raise ValueError(
+            f"ids of the form {form_of(array.shape)} {array.dtype}; save a row of strings or whole numbers"
+        )
     return [id.decode() if isinstance(id, bytes) else str(id) for id in array.tolist()]
 
 
@@ -256,7 +254,7 @@ def _header(stream: IO[bytes], end: int) -> tuple[tuple[int, ...], np.dtype[Any]
     available = end - stream.tell()
     # In Python's whole numbers: numpy's would overflow.
     if min(shape, default=0) < 0 or math.prod(shape) * dtype.itemsize > available:
-        raise ValueError(f"{_by(shape)} {dtype} in {available:,} bytes")
+        raise ValueError(f"{form_of(shape)} {dtype} in {available:,} bytes")
     return shape, dtype, in_columns
 
 
@@ -293,22 +291,3 @@ def _listed(ids: str) -> list[str]:
     if not isinstance(found, list) or any(type(id) not in (str, int) for id in found):
         raise ValueError('the "ids" in its metadata are not a JSON list of strings or of whole numbers')
     return [str(id) for id in found]
-
-
-# -- writing --------------------------------------------------------------------------------------------------------
-
-
-def write_npz(stream: BinaryIO, ids: Sequence[str], spool: BinaryIO, size: int, dtype: str) -> None:
-    """An npz without a time in it. `spool` holds the rows; they are not compressed, so that they can be mapped."""
-    with zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED) as archive:
-        with archive.open(_member("ids"), "w") as file:
-            np.lib.format.write_array(file, np.array(ids), allow_pickle=False)
-        with archive.open(_member("feats"), "w", force_zip64=True) as file:
-            header = {"descr": dtype, "fortran_order": False, "shape": (len(ids), size)}
-            np.lib.format.write_array_header_1_0(file, header)
-            spool.seek(0)
-            shutil.copyfileobj(spool, file)
-
-
-def _member(name: str) -> zipfile.ZipInfo:
-    return zipfile.ZipInfo(f"{name}.npy", date_time=(1980, 1, 1, 0, 0, 0))
