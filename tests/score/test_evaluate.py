@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import polyref
+from polyref.data.hypotheses import is_empty
 from polyref.errors import InputError, SettingsError
 from polyref.score import (
     METRICS,
@@ -16,7 +17,6 @@ from polyref.score import (
     cider,
     corpus_bleu,
     evaluate,
-    is_empty,
     rouge_l,
 )
 

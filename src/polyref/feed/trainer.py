@@ -32,7 +32,6 @@ from polyref.schedule.batches import BatchSettings, batches
 transformers = load_extra("transformers", purpose="training with transformers", extra="huggingface")
 load_extra("accelerate", purpose="training with transformers", extra="huggingface")
 _Callback: Any = transformers.TrainerCallback
-_DataLoader: Any = load_extra("torch.utils.data", purpose="training with transformers", extra="huggingface").DataLoader
 
 NOTES = "polyref.json"  # beside each checkpoint: what its steps were counted in
 
@@ -63,6 +62,8 @@ class Scheduled:
 
     def get_train_dataloader(self) -> Any:
         """The batches of the schedule, dealt out to the processes by accelerate."""
+        from torch.utils.data import DataLoader
+
         data, args = self.train_dataset, self.args
         if not isinstance(data, PairDataset):
             kind = type(data).__name__
@@ -84,7 +85,7 @@ class Scheduled:
             self.data_collator, description="Training"
         )
         workers = args.dataloader_num_workers
-        loader = _DataLoader(
+        loader: DataLoader[Any] = DataLoader(
             data,
             batch_sampler=batches,
             collate_fn=collate,
@@ -128,11 +129,10 @@ def _check_notes(checkpoint: Path, notes: dict[str, Any]) -> None:
         ) from None
     for name, value in notes.items():
         if found.get(name) != value:
-            what = "the data, the schedule, its seed or its limit" if name == "fingerprint" else f'"{name}"'
-            was = "" if name == "fingerprint" else f" ({found.get(name)} then, {value} now)"
-            raise SettingsError(
-                f"{checkpoint} was made with other settings: {what}{was}; go on with those, or begin again"
-            )
+            what = f'"{name}" ({found.get(name)} then, {value} now)'
+            if name == "fingerprint":
+                what = "the data, the schedule, its seed or its limit"
+            raise SettingsError(f"{checkpoint} was made with other settings: {what}; go on with those, or begin again")
 
 
 def _check_arguments(args: Any, accelerator: Any) -> None:

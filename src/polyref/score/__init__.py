@@ -17,7 +17,7 @@ from polyref.data.hypotheses import is_empty
 from polyref.errors import InputError, SettingsError
 from polyref.score.bleu import BLEU, BleuSettings, CorpusBleu, bleu_of_counts, corpus_bleu
 from polyref.score.cider import CIDER, cider
-from polyref.score.metric import CaptionSettings, MeanScore, Metric, Scored, check_texts, mean_score, transposed
+from polyref.score.metric import CaptionSettings, Metric, Scored, check_texts, transposed
 from polyref.score.rouge import ROUGE_L, rouge_l
 from polyref.score.sentence_bleu import MAX_ORDER, BleuScale, Matches, NgramTrie, sentence_bleu
 from polyref.score.tokens import Tokenizer
@@ -31,7 +31,6 @@ __all__ = [
     "CaptionSettings",
     "CorpusBleu",
     "Matches",
-    "MeanScore",
     "Metric",
     "NgramTrie",
     "Scored",
@@ -40,8 +39,6 @@ __all__ = [
     "cider",
     "corpus_bleu",
     "evaluate",
-    "is_empty",
-    "mean_score",
     "metrics_of",
     "rouge_l",
     "sentence_bleu",

@@ -12,12 +12,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from importlib import import_module
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from polyref.errors import InputError, MissingExtraError, SettingsError
+from polyref.errors import InputError, SettingsError, load_extra
 from polyref.files import reading, write_whole, writing
 from polyref.text.interruptible import fed
 
@@ -30,10 +29,7 @@ _AT_ONCE = 4096
 
 
 def _tokenizers() -> Any:
-    try:
-        return import_module("tokenizers")
-    except ImportError:
-        raise MissingExtraError('subwords need tokenizers; install it with: pip install "polyref[torch]"') from None
+    return load_extra("tokenizers", purpose="cutting text into subwords", extra="torch")
 
 
 class Subwords:
