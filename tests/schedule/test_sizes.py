@@ -18,7 +18,7 @@ def test_pairs_are_numbered_example_after_example():
     sizes = Sizes([1, 2, 1], [3, 2, 1])
     assert (sizes.examples, sizes.pairs) == (3, 6)
     assert sizes.starts.tolist() == [0, 3, 5, 6]
-    assert sizes.example_of(np.arange(6)).tolist() == [0, 0, 0, 1, 1, 2]
+    assert sizes.pair_at(np.arange(6))[0].tolist() == [0, 0, 0, 1, 1, 2]
 
 
 def test_all_references_are_gold_unless_more_are_counted():
@@ -42,7 +42,7 @@ def test_sums_of_small_counts_do_not_overflow():
 def test_more_pairs_than_32_bits_hold_are_found(each):
     sizes = Sizes(np.ones(100, np.int64), np.full(100, each))
     assert sizes.pairs == 100 * each
-    assert sizes.example_of(np.array([0, each - 1, each, 100 * each - 1])).tolist() == [0, 0, 1, 99]
+    assert sizes.pair_at(np.array([0, each - 1, each, 100 * each - 1]))[0].tolist() == [0, 0, 1, 99]
 
 
 def test_many_pairs_take_little_memory():

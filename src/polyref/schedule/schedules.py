@@ -9,7 +9,7 @@ Pure functions: nothing is kept between two calls but what would come out the sa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import lru_cache
 from numbers import Integral
 from typing import Literal, NamedTuple, get_args
@@ -98,21 +98,16 @@ def sample_one(n: Numbers, data: Schedule, epoch: int) -> Found:
 
 def uniform(n: Numbers, data: Schedule, epoch: int) -> Found:
     """Each example with each of its references, example after example."""
-    return data.pair_at(n) if data.settings.order == "given" else data.pair_of_shuffled_at(n, epoch)
+    return data.pair_at(n, epoch)
 
 
 def shuffle(n: Numbers, data: Schedule, epoch: int) -> Found:
     """Uniform's pairs, in an order drawn anew for each epoch."""
-    examples, references = data.pair_at(permute(n, data.sizes.pairs, data.key("pairs", epoch)))
+    examples, references = data.sizes.pair_at(permute(n, data.sizes.pairs, data.key("pairs", epoch)))
     return data.drawn(examples, references, epoch) if data.settings.draws else (examples, references)
 
 
-_SCHEDULES: dict[ScheduleName, Callable[[Numbers, Schedule, int], Found]] = {
-    "first": first,
-    "sample_one": sample_one,
-    "uniform": uniform,
-    "shuffle": shuffle,
-}
+_SCHEDULES = {schedule.__name__: schedule for schedule in (first, sample_one, uniform, shuffle)}
 
 
 class Pairs(NamedTuple):
@@ -156,13 +151,11 @@ class Schedule:
         hashed = hashes(self.key("references", epoch), examples, slots)
         return examples, self.sizes.draw(examples, hashed, self.settings.gold_share)
 
-    def pair_at(self, numbers: Numbers) -> Found:
-        """The pairs with these numbers where all stand in a row, example after example, as in the file."""
-        examples = self.sizes.example_of(numbers)
-        return examples, numbers - self.sizes.start_of(examples)
-
-    def pair_of_shuffled_at(self, numbers: Numbers, epoch: int) -> Found:
-        """The same where the examples come in another order: counted on from the landmark before each."""
+    def pair_at(self, numbers: Numbers, epoch: int) -> Found:
+        """The pairs with these numbers where all stand in a row, example after example, in their order."""
+        if self.settings.order == "given":
+            return self.sizes.pair_at(numbers)
+        # Counted on from the landmark before each: the sums for all examples would have to be made for every epoch.
         near = np.searchsorted(self._landmarks(epoch), numbers, side="right") - 1
         examples, references = np.empty_like(numbers), np.empty_like(numbers)
         for landmark in np.unique(near).tolist():

@@ -77,12 +77,13 @@ class Sizes:
         weights /= np.repeat(np.add.reduceat(weights, starts), counts)
         return np.concatenate([[0.0], np.cumsum(weights)])
 
-    def example_of(self, pairs: Numbers) -> Numbers:
-        """The examples that pairs belong to."""
+    def pair_at(self, numbers: Numbers) -> tuple[Numbers, Numbers]:
+        """The examples that pairs belong to, and which of its references each takes."""
         if self._same is not None:
-            return pairs // self._same
-        # A number of another kind would make searchsorted copy the starts.
-        return np.searchsorted(self.starts, pairs.astype(self.starts.dtype), side="right") - 1
+            examples = numbers // self._same
+        else:  # a number of another kind would make searchsorted copy the starts
+            examples = np.searchsorted(self.starts, numbers.astype(self.starts.dtype), side="right") - 1
+        return examples, numbers - self.start_of(examples)
 
     def start_of(self, examples: Numbers) -> Numbers:
         """The number of the first pair of each of these examples."""
