@@ -24,7 +24,6 @@ from polyref.schedule.schedules import check_epoch, shown
 from polyref.settings import build
 
 if TYPE_CHECKING:
-    from polyref.data.indexing import Indexing
     from polyref.example import Example
     from polyref.feed import Stream
     from polyref.feed.lines import LineFormat, Share
@@ -304,17 +303,17 @@ def _count(stream: Stream, given: dict[str, Any], epochs: range, as_json: bool) 
 
 
 @contextmanager
-def _progress(name: str) -> Iterator[Callable[[Indexing], None]]:
+def _progress(name: str) -> Iterator[Callable[[int], None]]:
     """A line on standard error while a file is indexed; silent when that is no terminal."""
     if not sys.stderr.isatty():
-        yield lambda progress: None
+        yield lambda examples: None
         return
     shown_any = False
 
-    def show(progress: Indexing) -> None:
+    def show(examples: int) -> None:
         nonlocal shown_any
         shown_any = True
-        sys.stderr.write(f"\rpolyref: indexing {o.printable(name)}, once: {progress.examples:,} examples")
+        sys.stderr.write(f"\rpolyref: indexing {o.printable(name)}, once: {examples:,} examples")
         sys.stderr.flush()
 
     yield show

@@ -127,12 +127,11 @@ class Corpus:
     @staticmethod
     def of(examples: Iterable[Example]) -> Corpus:
         """The corpus of some examples, in memory."""
-        streams = {name: io.BytesIO() for name in _TEXTS}
-        filling = _Filling(streams)
+        filling = _Filling(streams := {name: io.BytesIO() for name in _TEXTS})
         for example in examples:
             filling.add(example)
-        texts = {name: Texts(stream.getvalue(), filling.starts_of(name)) for name, stream in streams.items()}
-        return Corpus(texts, filling.arrays(), filling.fingerprint(), filling.broken, filling.tabbed)
+        texts = {name: Texts(streams[name].getvalue(), starts) for name, starts in filling.starts().items()}
+        return Corpus(texts, filling.numbers(), **filling.about())
 
     @cached_property
     def starts(self) -> Array:
@@ -212,22 +211,20 @@ class _Filling:
         for text in encoded:
             self._write("references", text)
         if has_breaks(source) or any(map(has_breaks, texts)):
-            self._note_breaks("".join([source, *texts]), example.line or len(self._numbers["gold"]) + 1)
+            everything, line = "".join([source, *texts]), example.line or len(self._numbers["gold"]) + 1
+            self.tabbed = self.tabbed or (line if "\t" in everything else 0)
+            self.broken = self.broken or (line if "\n" in everything or "\r" in everything else 0)
         self._count(example, texts, source, is_text)
 
-    def _note_breaks(self, text: str, line: int) -> None:
-        if not self.tabbed and "\t" in text:
-            self.tabbed = line
-        if not self.broken and ("\n" in text or "\r" in text):
-            self.broken = line
-
     def _count(self, example: Example, texts: Sequence[str], source: str, is_text: bool) -> None:
-        numbers, gold = self._numbers, len(example.references)
-        lattice = example.lattice
-        kept = lattice is not None and lattice.kept is not None
-        self._write("lattices", _lattice_of(example) if kept else b"")
-        distinct = len({reference.text.casefold() for reference in example.references})
-        numbers["new"].append(min(max(lattice.sentences - distinct, 0), 2**32 - 1) if kept and lattice else 0)
+        numbers, gold, lattice = self._numbers, len(example.references), example.lattice
+        kept, new = b"", 0
+        if lattice is not None and lattice.kept is not None:
+            kept = _lattice_of(example)
+            distinct = len({reference.text.casefold() for reference in example.references})
+            new = min(max(lattice.sentences - distinct, 0), 2**32 - 1)
+        self._write("lattices", kept)
+        numbers["new"].append(new)
         numbers["gold"].append(gold)
         numbers["pseudo"].append(len(texts) - gold)
         numbers["is_text"].append(is_text)
@@ -245,18 +242,15 @@ class _Filling:
         self._starts[name].append(self._starts[name][-1] + len(content))
         self._hash.update(len(content).to_bytes(8, "little") + content)
 
-    def starts_of(self, name: str) -> Array:
-        return _array(self._starts[name])
+    def starts(self) -> dict[str, Array]:
+        return {name: _array(values) for name, values in self._starts.items()}
 
-    def arrays(self) -> dict[str, Array]:
+    def numbers(self) -> dict[str, Array]:
         left_out = {"weights": not self._is_weighted, "bleus": not self._has_pseudo}
-        return {
-            name: _array(array(values.typecode) if left_out.get(name) else values)
-            for name, values in self._numbers.items()
-        }
+        return {name: _array(values[:0] if left_out.get(name) else values) for name, values in self._numbers.items()}
 
-    def fingerprint(self) -> str:
-        return self._hash.hexdigest()
+    def about(self) -> dict[str, Any]:
+        return {"fingerprint": self._hash.hexdigest(), "broken": self.broken, "tabbed": self.tabbed}
 
 
 def _array(values: array[Any]) -> Array:
@@ -284,23 +278,20 @@ def save_corpus(
     folder: Path,
     about: dict[str, Any],
     *,
-    on_example: Callable[[int], None] = lambda number: None,
+    on_progress: Callable[[int], None] = lambda examples: None,
 ) -> None:
     """Write the corpus of some examples into a folder, and last of all what it is about."""
     with ExitStack() as stack:
-        streams = {name: stack.enter_context((folder / f"{name}.bin").open("wb")) for name in _TEXTS}
-        filling = _Filling(streams)
+        filling = _Filling({name: stack.enter_context((folder / f"{name}.bin").open("wb")) for name in _TEXTS})
         for number, example in enumerate(examples, 1):
             filling.add(example)
-            on_example(number)
-    for name in _TEXTS:
-        np.save(folder / f"{name}.npy", filling.starts_of(name), allow_pickle=False)
-    for name, values in filling.arrays().items():
-        np.save(folder / f"{name}-numbers.npy", values, allow_pickle=False)
+            if number % 1000 == 0:
+                on_progress(number)
+    arrays = {**filling.starts(), **{f"{name}-numbers": values for name, values in filling.numbers().items()}}
+    for name, values in arrays.items():
+        np.save(folder / f"{name}.npy", values, allow_pickle=False)
     files = {path.name: path.stat().st_size for path in sorted(folder.iterdir())}
-    found = {"version": VERSION, "fingerprint": filling.fingerprint(), "files": files}
-    breaks = {"broken": filling.broken, "tabbed": filling.tabbed}
-    write_about(folder, {**found, **breaks, **about})
+    write_about(folder, {"version": VERSION, "files": files, **filling.about(), **about})
 
 
 def write_about(folder: Path, about: dict[str, Any]) -> None:
@@ -346,10 +337,9 @@ def _open_corpus(folder: Path, about: dict[str, Any]) -> Corpus:
 
 def _place_of(folder: Path) -> int | None:
     """What tells a folder from another one of the same name."""
-    try:
+    with suppress(OSError):
         return folder.stat().st_ino
-    except OSError:
-        return None
+    return None
 
 
 def _mapped(path: Path, starts: Array) -> Texts:

@@ -26,7 +26,6 @@ from polyref.data.opening import (
     BYTE_ORDER_MARK,
     MAX_LINE_BYTES,
     Opened,
-    check_limit,
     decoded,
     display_name,
     open_input,
@@ -62,7 +61,6 @@ def read_hypotheses(
     max_line_bytes: int = MAX_LINE_BYTES,
 ) -> Hypotheses:
     """The hypotheses of a file, in its order. `allow_empty`: one that is empty is kept; else it is an error."""
-    check_limit(max_line_bytes)
     with open_input(path) as opened:
         lines = enumerate(text_lines(opened, max_line_bytes=max_line_bytes), 1)
         if re.match(rb'\{\s*["}]', opened.first):  # a JSON object, or what is meant to be one
@@ -178,7 +176,6 @@ def read_references(
 ) -> References:
     """The references of a data set, or of plain text: line k of each file is a reference of example k, or blank."""
     fields = fields or Fields()
-    check_limit(max_line_bytes)
     if len(paths) > 1 and format is not None:
         raise SettingsError("several files of references are plain text; leave --from out, or give one data set")
     if len(paths) > 1 or (format is None and _is_plain_text(paths[0], fields)):

@@ -9,6 +9,7 @@ A file that has changed since its index was made is refused: a training run must
 
 from __future__ import annotations
 
+import glob
 import hashlib
 import os
 import platform
@@ -17,24 +18,18 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from polyref.data.corpus import Corpus, about_corpus, open_corpus, save_corpus, write_about
 from polyref.data.formats.jsonl import Fields
 from polyref.data.reading import Input, read
-from polyref.errors import InputError, OutputError
-from polyref.files import reading, words_of
+from polyref.errors import InputError
+from polyref.files import reading, writing
 
 _HOST = platform.node()[:40]
-
-
-@dataclass(frozen=True, slots=True)
-class Indexing:
-    """How far the making of an index has come."""
-
-    examples: int
+Stamp = dict[str, Any]  # what a file is known by
+OnProgress = Callable[[int], None]  # is told now and then how many examples have been indexed
 
 
 def default_folder() -> Path:
@@ -49,16 +44,16 @@ def indexed(
     *,
     folder: Path | None = None,
     renew: bool = False,
-    on_progress: Callable[[Indexing], None] = lambda progress: None,
+    on_progress: OnProgress = lambda examples: None,
 ) -> Iterator[Corpus]:
     """The corpus of a file, while it is needed. Standard input and pipes are indexed for this one time."""
     if input.can_be_read_again:
         yield open_index(input, fields, folder=folder, renew=renew, on_progress=on_progress)
         return
     passing = Path(tempfile.gettempdir(), f"polyref-{secrets.token_hex(8)}")
-    # Their names are known before there are such folders: a signal between the two must not leave one behind.
+    # Its name is known before there is such a folder: a signal between the two must not leave one behind.
     try:
-        with _writing(passing.parent, "set TMPDIR to a folder with more room"):
+        with writing(passing.parent, "set TMPDIR to a folder with more room"):
             passing.mkdir(mode=0o700)
             _save(input, fields or Fields(), passing, [], on_progress)
         yield open_corpus(passing)
@@ -72,48 +67,37 @@ def open_index(
     *,
     folder: Path | None = None,
     renew: bool = False,
-    on_progress: Callable[[Indexing], None] = lambda progress: None,
+    on_progress: OnProgress = lambda examples: None,
 ) -> Corpus:
     """The corpus of a file, from its index. `renew` makes the index anew, whatever there is."""
     fields = fields or Fields()
-    files = [Path(os.path.realpath(path)) for path in input.parallel_files() or input.paths]
-    for path, given in zip(files, input.parallel_files() or input.paths, strict=True):
+    given = input.parallel_files() or input.paths
+    files = [Path(os.path.realpath(path)) for path in given]
+    for path, name in zip(files, given, strict=True):
         if not path.is_file():
-            raise InputError("there is no such file", "check the path", file=given)
+            raise InputError("there is no such file", "check the path", file=name)
     place = (folder or default_folder()) / _name(files, input, fields)
     about = None if renew else about_corpus(place)
     if about is not None and _has_stamps(about, files):
-        stamps = _check_unchanged({**about, "source": [*about["source"]]}, files, input)
+        stamps = _checked_stamps(about["source"], files, input)
         if stamps != about["source"]:
             with suppress(OSError):  # the next run reads the file once more, and no harm is done
                 write_about(place, {**about, "source": stamps})
         return open_corpus(place)
     stamps = [_stamp(path) for path in files]
-    with _writing(place.parent), _new_folder(place, stamps, renew=renew) as fresh:
+    with writing(place.parent, "name another folder with --index"), _new_folder(place, stamps, renew) as fresh:
         _save(input, fields, fresh, stamps, on_progress)
-        if any(_stat(path) != _stat_of(stamp) for path, stamp in zip(files, stamps, strict=True)):
+        if any(_differs(path, stamp) for path, stamp in zip(files, stamps, strict=True)):
             raise InputError("the file changed while it was read", "start again when it is complete", file=input.name)
     return open_corpus(place)
 
 
-def _save(
-    input: Input,
-    fields: Fields,
-    folder: Path,
-    stamps: list[dict[str, Any]],
-    on_progress: Callable[[Indexing], None],
-) -> None:
+def _save(input: Input, fields: Fields, folder: Path, stamps: list[Stamp], on_progress: OnProgress) -> None:
     examples = read(input.paths, fields, format=input.format, max_line_bytes=input.max_line_bytes)
-
-    def on_example(number: int) -> None:
-        if number % 1000 == 0:
-            on_progress(Indexing(number))
-
     try:
-        save_corpus(examples, folder, {"source": stamps}, on_example=on_example)
+        save_corpus(examples, folder, {"source": stamps}, on_progress=on_progress)
     except InputError as error:
-        if error.file is None:
-            error.file = input.name
+        error.file = error.file or input.name
         raise
 
 
@@ -124,45 +108,43 @@ def _name(files: list[Path], input: Input, fields: Fields) -> str:
     return f"{files[0].name[:40]}-{digest}"
 
 
+# -- what an index was made from --------------------------------------------------------------------------------------
+
+
+def _stamp(path: Path) -> Stamp:
+    """The size and the date of a file, and a hash of what it holds."""
+    with reading(path, "cannot be read", "check the file"), path.open("rb") as file:
+        found = path.stat()
+        content = hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
+    return {"file": path.name, "size": found.st_size, "changed": found.st_mtime_ns, "hash": content}
+
+
+def _differs(path: Path, stamp: Stamp) -> bool:
+    found = path.stat()
+    return (found.st_size, found.st_mtime_ns) != (stamp.get("size"), stamp.get("changed"))
+
+
 def _has_stamps(about: dict[str, Any], files: list[Path]) -> bool:
     """Whether an index says of each file what it was made from."""
     stamps = about.get("source")
     return isinstance(stamps, list) and len(stamps) == len(files) and all(isinstance(one, dict) for one in stamps)
 
 
-def _check_unchanged(about: dict[str, Any], files: list[Path], input: Input) -> list[dict[str, Any]]:
-    """Refuse a file that is not what it was; what comes back are the stamps of today."""
-    stamps: list[dict[str, Any]] = about["source"]
-    for number, path in enumerate(files):
-        if _stat(path) == _stat_of(stamps[number]):
-            continue
-        stamp = _stamp(path)
-        if stamp["hash"] != stamps[number].get("hash"):
-            problem = "the file has changed since it was indexed"
-            raise InputError(problem, "add --reindex to use it as it is now", file=input.name)
-        stamps[number] = stamp  # a copy with another date is the same file
-    return stamps
+def _checked_stamps(stamps: list[Stamp], files: list[Path], input: Input) -> list[Stamp]:
+    """The stamps of today; a file that is not what it was is refused."""
+    today = [_stamp(path) if _differs(path, stamp) else stamp for path, stamp in zip(files, stamps, strict=True)]
+    # A copy with another date is the same file.
+    if any(new["hash"] != old.get("hash") for new, old in zip(today, stamps, strict=True) if new is not old):
+        problem = "the file has changed since it was indexed"
+        raise InputError(problem, "add --reindex to use it as it is now", file=input.name)
+    return today
 
 
-def _stamp(path: Path) -> dict[str, Any]:
-    """What a file is known by: its size and date, and what it holds."""
-    with reading(path, "cannot be read", "check the file"), path.open("rb") as file:
-        size, changed = _stat(path)
-        content = hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
-    return {"file": path.name, "size": size, "changed": changed, "hash": content}
-
-
-def _stat(path: Path) -> tuple[int, int]:
-    found = path.stat()
-    return found.st_size, found.st_mtime_ns
-
-
-def _stat_of(stamp: dict[str, Any]) -> tuple[Any, Any]:
-    return stamp.get("size"), stamp.get("changed")
+# -- its folder -------------------------------------------------------------------------------------------------------
 
 
 @contextmanager
-def _new_folder(place: Path, stamps: list[dict[str, Any]], *, renew: bool) -> Iterator[Path]:
+def _new_folder(place: Path, stamps: list[Stamp], renew: bool) -> Iterator[Path]:
     """A folder that takes its name when it is complete, in the place of an older one.
 
     Many ranks of a run may begin at once, and all make the same index: that of the first stays, so that no one finds it
@@ -176,7 +158,7 @@ def _new_folder(place: Path, stamps: list[dict[str, Any]], *, renew: bool) -> It
         fresh.mkdir(mode=0o700)
         yield fresh
         try:
-            if renew or not _is_made_from(place, stamps):
+            if renew or (about_corpus(place) or {}).get("source") != stamps:
                 with suppress(FileNotFoundError):
                     place.rename(older)
                 fresh.rename(place)
@@ -188,31 +170,11 @@ def _new_folder(place: Path, stamps: list[dict[str, Any]], *, renew: bool) -> It
         shutil.rmtree(older, ignore_errors=True)
 
 
-def _is_made_from(place: Path, stamps: list[dict[str, Any]]) -> bool:
-    about = about_corpus(place)
-    return about is not None and about.get("source") == stamps
-
-
 def _sweep(place: Path) -> None:
     """Remove what runs of this machine that were killed have left; others may share the folder, and be at work."""
-    for left in place.parent.glob(f".{_escaped(place.name)}.*"):
+    if not Path("/proc/self").exists():
+        return
+    for left in place.parent.glob(f".{glob.escape(place.name)}.*"):
         process, _, host = left.name.removeprefix(f".{place.name}.").partition(".")
-        if (
-            process.isdecimal()
-            and host.startswith(f"{_HOST}.")
-            and not Path(f"/proc/{process}").exists()
-            and Path("/proc/self").exists()
-        ):
+        if process.isdecimal() and host.startswith(f"{_HOST}.") and not Path(f"/proc/{process}").exists():
             shutil.rmtree(left, ignore_errors=True)
-
-
-def _escaped(name: str) -> str:
-    return "".join(f"[{character}]" if character in "*?[" else character for character in name)
-
-
-@contextmanager
-def _writing(place: Path, cure: str = "name another folder with --index") -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise OutputError(f"{place}: the index cannot be written ({words_of(error)}); {cure}") from None

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, cast
 
-from polyref.errors import InputError, SettingsError, load_extra
+from polyref.errors import InputError, load_extra
 from polyref.files import words_of
 
 HEAD_BYTES = 1 << 16  # what is looked at to tell a format
@@ -113,11 +113,6 @@ def without_compression(path: str) -> str:
     return path.removesuffix(".gz").removesuffix(".zst")
 
 
-def check_limit(max_line_bytes: int) -> None:
-    if not 1 <= max_line_bytes <= 2**40:
-        raise SettingsError(f"max-line-bytes is {max_line_bytes}; give a number from 1 to {2**40}")
-
-
 # -- lines ----------------------------------------------------------------------------------------------------------
 
 
@@ -125,7 +120,6 @@ def read_lines(
     path: str, *, max_line_bytes: int = MAX_LINE_BYTES, holds: str = "one JSON object per line"
 ) -> Iterator[Line]:
     """The lines of a file that are not blank, without their ends. An empty file is an error; `holds` says its cure."""
-    check_limit(max_line_bytes)
     with open_input(path) as opened:
         yield from lines_of(opened, max_line_bytes, holds)
 
@@ -174,22 +168,18 @@ def is_folder(path: Path, *, gone: str, cure: str = "check the path") -> bool:
 @contextmanager
 def open_input(path: str) -> Iterator[Opened]:
     """Open a file; compression is known by the first bytes, not by the name."""
-    raw = _open(path, display_name(path))
+    name = display_name(path)
+    raw = _open(path, name)
     try:
-        yield _opened(path, raw)
+        with _faults(name):
+            # Read, not peeked at: a slow pipe shows its bytes one by one.
+            magic = raw.read(len(_ZSTD_MAGIC))
+            packed = _decompressed(magic, raw, path, name)
+            head = _first_line(magic, raw) if packed is None else _first_line(b"", packed)
+        yield Opened(path, raw, _replayed(head, packed or raw), head, is_packed=packed is not None)
     finally:
         if path != "-":
             raw.close()
-
-
-def _opened(path: str, raw: BinaryIO) -> Opened:
-    name = display_name(path)
-    with _faults(name):
-        # Read, not peeked at: a slow pipe shows its bytes one by one.
-        magic = raw.read(len(_ZSTD_MAGIC))
-        packed = _decompressed(magic, raw, path, name)
-        head = _first_line(magic, raw) if packed is None else _first_line(b"", packed)
-        return Opened(path, raw, _replayed(head, packed or raw), head, is_packed=packed is not None)
 
 
 def _open(path: str, name: str) -> BinaryIO:

@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from polyref.data.formats import FORMATS, Format, SourceFormat, check_format, format_of_content
+from polyref.data.formats import FORMATS, Format, SourceFormat, format_of_content
 from polyref.data.formats.format import Losses, Reading, SeenTexts
 from polyref.data.formats.jsonl import Fields, check_characters, check_object, dump, id_of, json_of, missing, parse
 from polyref.data.formats.parallel import parallel_paths
@@ -23,7 +23,6 @@ from polyref.data.formats.parquet import MAGIC
 from polyref.data.opening import (
     MAX_LINE_BYTES,
     Line,
-    check_limit,
     decoded,
     display_name,
     open_input,
@@ -56,8 +55,7 @@ class Input:
     max_line_bytes: int = MAX_LINE_BYTES
 
     def __post_init__(self) -> None:
-        check_limit(self.max_line_bytes)
-        check_format(self.format)
+        ReadSettings(self.format, max_line_bytes=self.max_line_bytes)  # refuses what they cannot be
         if not self.paths:
             raise SettingsError("no file is named; name at least one")
         if len(self.paths) > 1 and self.format not in (None, "parallel"):
@@ -231,7 +229,6 @@ def read_sources(
 
     Every plain line counts, blank ones too, so that line k of what is made from them belongs to line k.
     """
-    check_format(format, "lines")
     if are_lines(path, format):
         return _lines(path, max_line_bytes)
     return _sources(Input.of(path, format, max_line_bytes), fields or Fields(), losses)

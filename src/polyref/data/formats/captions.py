@@ -1,9 +1,9 @@
-"""Captions as COCO has them, and as Karpathy's splits have them: read and written.
+"""Captions as COCO has them, and as Karpathy's splits have them.
 
 In:   one JSON document. COCO: "images", and "annotations" with "image_id" and "caption". Karpathy: "images", each with
-      "sentences", of which "raw" is the text. To write: records.
-Out:  one record per image, numbered by its place; its other keys pass through. Written: a document with one line per
-      image or caption; other keys stand in the image or in the caption.
+      "sentences", of which "raw" is the text.
+Out:  one record per image, numbered by its place; its other keys pass through. And the way back: other keys stand in
+      the image or in the caption.
 Not:  what a record means (jsonl.py).
 
 A document is read as a whole: memory grows with it.
@@ -207,7 +207,7 @@ def write_coco(spool: Spool) -> None:
     _count_losses(spool, {"id", "source"})
     with open_output(spool.path) as stream:
         stream.write(b'{"info": {}, "licenses": [], "type": "captions", "images": [\n')
-        _write_lines(stream, (_coco_image(parts, number) for number, parts in enumerate(spool.parts(), 1)))
+        _write_lines(stream, _coco_images(spool))
         stream.write(b'\n], "annotations": [\n')
         _write_lines(stream, _annotations(spool, own_ids))
         stream.write(b"\n]}\n")
@@ -264,9 +264,10 @@ def _coco_id(parts: Parts, number: int) -> str:
     return id if isinstance(id, str) and _WHOLE_NUMBER.fullmatch(id) else dump(id)
 
 
-def _coco_image(parts: Parts, number: int) -> list[Member]:
-    id = _coco_id(parts, number)
-    return [("id", id), *_image(parts, id, {ANNOTATION_IDS}), *_result(parts)]
+def _coco_images(spool: Spool) -> Iterator[list[Member]]:
+    for number, parts in enumerate(spool.parts(), 1):
+        id = _coco_id(parts, number)
+        yield [("id", id), *_image(parts, id, {ANNOTATION_IDS}), *_result(parts)]
 
 
 def _annotations(spool: Spool, own_ids: bool) -> Iterator[list[Member]]:

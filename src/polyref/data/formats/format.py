@@ -13,7 +13,7 @@ import hashlib
 import json
 from array import array
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, BinaryIO, Literal, NamedTuple
@@ -59,6 +59,11 @@ class Reading:
 
     def wrong(self, problem: str, cure: str, line: int | None = None) -> InputError:
         return InputError(problem, cure, file=self.file.name, line=line)
+
+    def no_column(self, name: str, option: str, names: Sequence[str], line: int | None = None) -> InputError:
+        there = ", ".join(f'"{name}"' for name in names[:20])
+        cure = f"name another with {option} (the columns here: {there})"
+        return self.wrong(f'there is no column "{name}"', cure, line)
 
     def json_piece(self, text: str, what: str, line: int) -> str:
         """A piece of JSON that stands in a cell, on one line; an InputError if it is not JSON."""

@@ -97,7 +97,7 @@ _dump_closely = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).enco
 
 def record_line(values: Mapping[str, Any], pieces: Mapping[str, str] | None = None) -> bytes:
     """A record with these values, and with these values that are JSON already."""
-    text = with_members(dump(values), pieces or {})
+    text = _with_members(dump(values), pieces or {})
     try:
         return text.encode("utf-8")
     except UnicodeEncodeError:
@@ -140,7 +140,7 @@ def value_texts(record: str) -> dict[str, str]:
     return {member.key: record[member.value : member.stop] for member in _members(record)}
 
 
-def without_members(record: str, keys: Collection[str]) -> str:
+def _without_members(record: str, keys: Collection[str]) -> str:
     """The record without some keys."""
     found = list(_members(record))
     opening = record[: found[0].start] if found else record
@@ -153,7 +153,7 @@ def without_members(record: str, keys: Collection[str]) -> str:
     return (text or opening) + record[end:]
 
 
-def with_values(record: str, changes: Mapping[str, str]) -> str:
+def _with_values(record: str, changes: Mapping[str, str]) -> str:
     """The record with other values, given as JSON; keys that it lacks come behind the others."""
     text, end = "", 0
     missing = dict(changes)
@@ -162,10 +162,10 @@ def with_values(record: str, changes: Mapping[str, str]) -> str:
             text += record[end : member.value] + changes[member.key]
             end = member.stop
             missing.pop(member.key, None)
-    return with_members(text + record[end:], missing)
+    return _with_members(text + record[end:], missing)
 
 
-def with_members(record: str, added: Mapping[str, str]) -> str:
+def _with_members(record: str, added: Mapping[str, str]) -> str:
     """The record with more keys behind the others; their values are given as JSON."""
     more = ", ".join([f"{dump(key)}: {value}" for key, value in added.items()])
     return _with_text(record, more) if more else record
@@ -197,9 +197,7 @@ def _example(record: Any, text: str, number: int, fields: Fields, require_source
         raise missing(fields.references, "--references-field", record)
     if require_source and fields.source not in record:
         raise missing(fields.source, "--source-field", record)
-    references = record[fields.references]
-    if not isinstance(references, list):
-        raise InputError(f'"{fields.references}" is {_kind(references)}', "give a list of strings")
+    references = _need(record[fields.references], list, f'"{fields.references}"', "give a list of strings")
     if not references:
         raise InputError(f'"{fields.references}" is empty', "give at least one")
     id, source = id_of(record, number, fields), record.get(fields.source)
@@ -211,16 +209,8 @@ def _example(record: Any, text: str, number: int, fields: Fields, require_source
             check_characters(reference.text, f"reference {n}")
         for n, one in enumerate(pseudo, 1):
             check_characters(one.text, f"the text of pseudo-reference {n}")
-    return Example(
-        id=id,
-        source=source,
-        references=gold,
-        pseudo_references=pseudo,
-        lattice=_lattice(record.get(LATTICE), len(gold)),
-        record=text,
-        line=number,
-        as_read=(id, source, gold),
-    )
+    lattice = _lattice(record.get(LATTICE), len(gold))
+    return Example(id, source, gold, pseudo, lattice, record=text, line=number, as_read=(id, source, gold))
 
 
 def check_object(record: Any, cure: str = ONE_OBJECT, what: str = "the line") -> None:
@@ -265,17 +255,22 @@ def _reference(item: Any, position: int) -> Reference:
     return Reference(_text(item, f"reference {position}", "give a string"), weight)
 
 
+def _need(value: Any, kind: Any, what: str, cure: str) -> Any:
+    """The value, if it is of this kind; true and false are not numbers."""
+    if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+        raise InputError(f"{what} is {_kind(value)}", cure)
+    return value
+
+
 def _text(item: Any, what: str, cure: str) -> str:
-    if not isinstance(item, str):
-        raise InputError(f"{what} is {_kind(item)}", cure)
-    if not item or item.isspace():
+    text: str = _need(item, str, what, cure)
+    if not text or text.isspace():
         raise InputError(f"{what} is blank", "give a text, or take it out")
-    return item
+    return text
 
 
 def _number(value: Any, what: str, cure: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise InputError(f"{what} is {_kind(value)}", cure)
+    _need(value, int | float, what, cure)
     try:
         return float(value)
     except OverflowError:  # a whole number of more than 308 digits
@@ -286,14 +281,12 @@ def _pseudo_references(value: Any) -> tuple[PseudoReference, ...]:
     if value is None:
         return ()
     cure = 'give a list of {"text": "...", "bleu": 97.1}, or take the key out'
-    if not isinstance(value, list):
-        raise InputError(f'"{PSEUDO_REFERENCES}" is {_kind(value)}', cure)
-    return tuple([_pseudo_reference(item, f"pseudo-reference {n}", cure) for n, item in enumerate(value, 1)])
+    items = _need(value, list, f'"{PSEUDO_REFERENCES}"', cure)
+    return tuple([_pseudo_reference(item, f"pseudo-reference {n}", cure) for n, item in enumerate(items, 1)])
 
 
 def _pseudo_reference(item: Any, name: str, cure: str) -> PseudoReference:
-    if not isinstance(item, dict):
-        raise InputError(f"{name} is {_kind(item)}", cure)
+    _need(item, dict, name, cure)
     bleu = _number(item.get("bleu"), f'the "bleu" of {name}', cure)
     if not 0 <= bleu <= 100:
         raise InputError(f'the "bleu" of {name} is not between 0 and 100', cure)
@@ -311,15 +304,11 @@ def _lattice(value: Any, references: int) -> LatticeSummary | None:
     if value is None:
         return None
     cure = "take the key out, or write it with polyref expand"
-    if not isinstance(value, dict):
-        raise InputError(f'"{LATTICE}" is {_kind(value)}', cure)
-    sentences, penalty, exact = value.get("sentences"), value.get("penalty"), value.get("exact")
+    sentences = _need(value, dict, f'"{LATTICE}"', cure).get("sentences")
     if not isinstance(sentences, str) or not _WHOLE_NUMBER.fullmatch(sentences):
         raise InputError(f'"sentences" of "{LATTICE}" is not a whole number in a string', cure)
-    if isinstance(penalty, bool) or not isinstance(penalty, int | float | None):
-        raise InputError(f'"penalty" of "{LATTICE}" is {_kind(penalty)}', cure)
-    if not isinstance(exact, bool):
-        raise InputError(f'"exact" of "{LATTICE}" is {_kind(exact)}', cure)
+    penalty = _need(value.get("penalty"), int | float | None, f'"penalty" of "{LATTICE}"', cure)
+    exact = _need(value.get("exact"), bool, f'"exact" of "{LATTICE}"', cure)
     return LatticeSummary(int(Decimal(sentences)), penalty, exact, _kept(value.get(KEPT), references))
 
 
@@ -329,20 +318,16 @@ def _kept(value: Any, references: int) -> KeptLattice | None:
         return None
     what = f'"{KEPT}" of "{LATTICE}"'
     cure = "take the key out, or write it with polyref expand --keep-lattice"
-    if not isinstance(value, dict):
-        raise InputError(f"{what} is {_kind(value)}", cure)
-    states, tokenizer, fold_case = value.get("states"), value.get("tokenizer"), value.get("fold_case")
-    if not isinstance(states, list):
-        raise InputError(f'"states" in {what} is {_kind(states)}', cure)
+    states = _need(_need(value, dict, what, cure).get("states"), list, f'"states" in {what}', cure)
     if len(states) != references:
         raise InputError(f'"states" in {what} is for {len(states)} references, and there are {references}', cure)
     for position, of_one in enumerate(states, 1):
         if not isinstance(of_one, list) or not of_one or not all(map(_is_state, of_one)):
             raise InputError(f"{what} has no states for reference {position}: a list of whole numbers above 0", cure)
-    if not isinstance(tokenizer, str) or tokenizer not in get_args(Tokenizer):
+    tokenizer = value.get("tokenizer")
+    if tokenizer not in get_args(Tokenizer):
         raise InputError(f'"tokenizer" in {what} is none of {", ".join(get_args(Tokenizer))}', cure)
-    if not isinstance(fold_case, bool):
-        raise InputError(f'"fold_case" in {what} is {_kind(fold_case)}', cure)
+    fold_case = _need(value.get("fold_case"), bool, f'"fold_case" in {what}', cure)
     return KeptLattice(tuple(map(tuple, states)), tokenizer, fold_case)
 
 
@@ -363,8 +348,8 @@ def _kind(value: Any) -> str:
 def render(example: Example, fields: Fields | None = None) -> str:
     """An example as one line of JSON, without the line's end.
 
-    What it was read from is kept to the letter, and the result is added behind it. Where the id, the source or the
-    references have been replaced since, the new ones stand in the place of the old.
+    What it was read from is kept to the letter, and the result is added behind it. An id, a source or references that
+    have been replaced since stand in the place of the old ones.
     """
     fields = fields or Fields()
     found: dict[str, Any] = {}
@@ -373,13 +358,15 @@ def render(example: Example, fields: Fields | None = None) -> str:
     if example.lattice is not None:
         found[LATTICE] = _lattice_json(example.lattice)
     kept = _kept_json(example)
-    if example.record is None or not _is_object(example):
+    if example.record is None or (example.as_read is None and not _is_object(example.record)):
         references = [_reference_json(reference) for reference in example.references]
         record = {fields.id: example.id, fields.source: example.source, fields.references: references}
         return _dump_with(kept, {**record, **found})
-    read = _without_result(example.record)
+    read = example.record
+    if any(sign in read for sign in (f'"{PSEUDO_REFERENCES}"', f'"{LATTICE}"', "\\u")):  # a key may be escaped
+        read = _without_members(read, (PSEUDO_REFERENCES, LATTICE))
     if changes := _changes(example, fields):
-        read = with_values(read, changes)
+        read = _with_values(read, changes)
     return _with_text(read, _dump_with(kept, found)[1:-1]) if found else read
 
 
@@ -389,19 +376,10 @@ def _dump_with(kept: str, record: dict[str, Any]) -> str:
     return f'{text[:-2]}, "{KEPT}": {kept}}}}}' if kept else text
 
 
-def _without_result(record: str) -> str:
-    """The record's text without the keys that `render` adds; to the letter, if it has none of them."""
-    if f'"{PSEUDO_REFERENCES}"' not in record and f'"{LATTICE}"' not in record and "\\u" not in record:
-        return record
-    return without_members(record, (PSEUDO_REFERENCES, LATTICE))
-
-
-def _is_object(example: Example) -> bool:
+def _is_object(record: str) -> bool:
     """Whether the record of an example that a program has put together is one to be kept."""
-    if example.as_read is not None:
-        return True
     try:
-        return isinstance(json.loads(example.record or ""), dict)
+        return isinstance(json.loads(record), dict)
     except ValueError:
         return False
 

@@ -1,9 +1,7 @@
-"""Parallel text, read and written: a file of sources and K files of references; lines with one number belong together.
+"""Parallel text: a file of sources and K files of references, in which lines with one number belong together.
 
-In:   `data.src`, which brings `data.ref0 data.ref1 ...` (or `data.ref`) with it; or the files one by one. To write:
-      records.
-Out:  one record per line. A blank line among the references is a reference that an example does not have. Written:
-      `out.src`, and as many files `out.ref0 out.ref1 ...` as any example has references.
+In:   `data.src`, which brings `data.ref0 data.ref1 ...` (or `data.ref`) with it; or the files one by one.
+Out:  one record per line, where a blank line is a reference that an example does not have; and the way back.
 Not:  what a record means (jsonl.py).
 """
 
