@@ -27,8 +27,7 @@ import numpy as np
 import numpy.typing as npt
 
 from polyref.data.formats.format import has_breaks
-from polyref.data.formats.jsonl import Fields, parse, render
-from polyref.data.opening import Line
+from polyref.data.formats.jsonl import lattice_json, lattice_of
 from polyref.errors import InputError
 from polyref.example import Example, PseudoReference, Reference
 from polyref.files import whole_files
@@ -166,17 +165,14 @@ class Corpus:
         texts = [text.decode() for text in self.texts["references"].many(np.arange(first, self.starts[number + 1]))]
         gold = int(self.numbers["gold"][number])
         weights = [1.0] * gold if self.weights is None else self.weights[first : first + gold].tolist()
-        kept, lattice = self.texts["lattices"][number], None
-        if kept:
-            record = {"source": None, "references": texts[:gold], "lattice": json.loads(kept)}
-            lattice = parse(Line(number + 1, json.dumps(record).encode(), 0), "the index", Fields()).lattice
+        kept = self.texts["lattices"][number]
         bleus = self.numbers["bleus"][first : first + len(texts)].tolist() if len(self.numbers["bleus"]) else []
         return Example(
             self.id(number),
             self.source(number),
             tuple(map(Reference, texts[:gold], weights)),
             tuple(map(PseudoReference, texts[gold:], [round(bleu, 2) for bleu in bleus[gold:]])),
-            lattice,
+            lattice_of(json.loads(kept), gold) if kept else None,
         )
 
     @property
@@ -220,7 +216,7 @@ class _Filling:
         numbers, gold, lattice = self._numbers, len(example.references), example.lattice
         kept, new = b"", 0
         if lattice is not None and lattice.kept is not None:
-            kept = _lattice_of(example)
+            kept = json.dumps(json.loads(lattice_json(lattice, gold))).encode()
             distinct = len({reference.text.casefold() for reference in example.references})
             new = min(max(lattice.sentences - distinct, 0), 2**32 - 1)
         self._write("lattices", kept)
@@ -256,13 +252,6 @@ class _Filling:
 def _array(values: array[Any]) -> Array:
     return np.frombuffer(values, values.typecode) if len(values) else np.zeros(0, values.typecode)
 
-
-def _lattice_of(example: Example) -> bytes:
-    record: str = render(Example("", None, example.references, (), example.lattice))
-    return json.dumps(json.loads(record)["lattice"]).encode()
-
-
-# -- in a folder ----------------------------------------------------------------------------------------------------
 
 ABOUT = "index.json"
 _TRIES, _PAUSE = 50, 0.02  # opening an index that other runs make anew
@@ -323,16 +312,11 @@ def open_corpus(folder: Path, fingerprint: str | None = None) -> Corpus:
         if fingerprint not in (None, about["fingerprint"]):
             break
         with suppress(FileNotFoundError):
-            corpus = _open_corpus(folder, about)
+            texts = {name: _mapped(folder / f"{name}.bin", _loaded(folder / f"{name}.npy")) for name in _TEXTS}
+            numbers = {name: _loaded(folder / f"{name}-numbers.npy") for name in _NUMBERS}
             if _place_of(folder) == place:  # else some of its files may be of another one
-                return corpus
+                return Corpus(texts, numbers, about["fingerprint"], about["broken"], about["tabbed"], folder)
     raise InputError("the index has changed or gone", "start again", file=str(folder))
-
-
-def _open_corpus(folder: Path, about: dict[str, Any]) -> Corpus:
-    texts = {name: _mapped(folder / f"{name}.bin", np.load(folder / f"{name}.npy", mmap_mode="r")) for name in _TEXTS}
-    numbers = {name: _loaded(folder / f"{name}-numbers.npy") for name in _NUMBERS}
-    return Corpus(texts, numbers, about["fingerprint"], about["broken"], about["tabbed"], folder)
 
 
 def _place_of(folder: Path) -> int | None:

@@ -108,9 +108,6 @@ def _name(files: list[Path], input: Input, fields: Fields) -> str:
     return f"{files[0].name[:40]}-{digest}"
 
 
-# -- what an index was made from --------------------------------------------------------------------------------------
-
-
 def _stamp(path: Path) -> Stamp:
     """The size and the date of a file, and a hash of what it holds."""
     with reading(path, "cannot be read", "check the file"), path.open("rb") as file:
@@ -138,9 +135,6 @@ def _checked_stamps(stamps: list[Stamp], files: list[Path], input: Input) -> lis
         problem = "the file has changed since it was indexed"
         raise InputError(problem, "add --reindex to use it as it is now", file=input.name)
     return today
-
-
-# -- its folder -------------------------------------------------------------------------------------------------------
 
 
 @contextmanager

@@ -16,6 +16,8 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, cast
 
@@ -30,6 +32,7 @@ _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 _BUFFER_BYTES = 1 << 16
 # A thousand bytes of zstd may stand for 32 million, and all that a piece stands for comes at once.
 _ZSTD_PIECE_BYTES = 1 << 10
+_AGAIN, _CUT_OFF = "copy or make the file again", "the file is cut off; copy or make it again"
 
 
 class Line(NamedTuple):
@@ -113,9 +116,6 @@ def without_compression(path: str) -> str:
     return path.removesuffix(".gz").removesuffix(".zst")
 
 
-# -- lines ----------------------------------------------------------------------------------------------------------
-
-
 def read_lines(
     path: str, *, max_line_bytes: int = MAX_LINE_BYTES, holds: str = "one JSON object per line"
 ) -> Iterator[Line]:
@@ -150,9 +150,6 @@ def decoded(content: bytes, name: str, line: int | None = None) -> str:
     except UnicodeDecodeError as error:
         problem = f"not UTF-8 at byte {error.start + 1}{'' if line is None else ' of the line'}"
         raise InputError(problem, "save the file as UTF-8", file=name, line=line) from None
-
-
-# -- opening --------------------------------------------------------------------------------------------------------
 
 
 def is_folder(path: Path, *, gone: str, cure: str = "check the path") -> bool:
@@ -200,7 +197,7 @@ def _decompressed(magic: bytes, raw: BinaryIO, path: str, name: str) -> BinaryIO
     if magic.startswith(_GZIP_MAGIC):
         return cast(BinaryIO, gzip.GzipFile(fileobj=_replayed(magic, raw)))
     if magic == _ZSTD_MAGIC:
-        return cast(BinaryIO, io.BufferedReader(_Zstd(_replayed(magic, raw)), _BUFFER_BYTES))
+        return _stream(_unpacked(_replayed(magic, raw), name))
     for suffix, kind in ((".gz", "gzip"), (".zst", "zstd")):
         if magic and path.endswith(suffix):
             problem = f"the name ends in {suffix}, but this is not {kind} data"
@@ -219,90 +216,65 @@ def _first_line(start: bytes, stream: BinaryIO) -> bytes:
     return head
 
 
-def _replayed(head: bytes, rest: BinaryIO) -> BinaryIO:
-    return cast(BinaryIO, io.BufferedReader(_Replayed(head, rest), _BUFFER_BYTES))
+class _Pieces(io.RawIOBase):
+    """A stream of pieces, which come one at a time: a fault behind one must not hide it."""
 
-
-class _Replayed(io.RawIOBase):
-    """A stream whose first bytes have been read already, from its beginning."""
-
-    def __init__(self, head: bytes, rest: BinaryIO):
-        self._head = head
-        self._rest = rest
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any, /) -> int:
-        # What is there, and no waiting for more: a fault behind it must not hide it.
-        content = self._head[: len(buffer)] or self._rest.read1(len(buffer))  # type: ignore[attr-defined]
-        self._head = self._head[len(buffer) :]
-        buffer[: len(content)] = content
-        return len(content)
-
-
-def zstandard() -> Any:
-    return load_extra("zstandard", purpose="zstd compression", extra="zstd")
-
-
-class _ZstdEndError(EOFError):
-    """The last frame is not complete."""
-
-
-class _ZstdBrokenError(Exception):
-    """The data are no zstd, or were damaged."""
-
-
-class _Zstd(io.RawIOBase):
-    """Decompressed zstd, one frame after the other."""
-
-    def __init__(self, packed: BinaryIO):
-        self._packed = packed
-        self._library = zstandard()
-        self._frame = self._library.ZstdDecompressor().decompressobj()
-        self._is_begun = False  # whether bytes of the frame have been seen
-        self._waiting = b""  # decompressed, not yet asked for
+    def __init__(self, pieces: Iterator[bytes]):
+        self._pieces = pieces
+        self._waiting = memoryview(b"")
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any, /) -> int:
         while not self._waiting:
-            packed = self._frame.unused_data if self._frame.eof else b""
-            if self._frame.eof:
-                self._frame = self._library.ZstdDecompressor().decompressobj()
-                self._is_begun = False
-            packed = packed or self._packed.read(_ZSTD_PIECE_BYTES)
-            if not packed:
-                if self._is_begun:
-                    raise _ZstdEndError
+            piece = next(self._pieces, None)
+            if piece is None:
                 return 0
-            self._is_begun = True
-            try:
-                self._waiting = self._frame.decompress(packed)
-            except self._library.ZstdError as error:
-                raise _ZstdBrokenError(str(error).partition(":")[2].strip() or str(error)) from None
-        content = self._waiting[: len(buffer)]
-        self._waiting = self._waiting[len(buffer) :]
+            self._waiting = memoryview(piece)
+        content, self._waiting = self._waiting[: len(buffer)], self._waiting[len(buffer) :]
         buffer[: len(content)] = content
         return len(content)
+
+
+def _stream(pieces: Iterator[bytes]) -> BinaryIO:
+    return cast(BinaryIO, io.BufferedReader(_Pieces(pieces), _BUFFER_BYTES))
+
+
+def _replayed(head: bytes, rest: BinaryIO) -> BinaryIO:
+    """A stream whose first bytes have been read already, from its beginning."""
+    return _stream(chain([head], iter(partial(rest.read1, _BUFFER_BYTES), b"")))  # type: ignore[attr-defined]
+
+
+def zstandard() -> Any:
+    return load_extra("zstandard", purpose="zstd compression", extra="zstd")
+
+
+def _unpacked(packed: BinaryIO, name: str) -> Iterator[bytes]:
+    """Decompressed zstd, one frame after the other."""
+    library = zstandard()
+    frame = None
+    while content := packed.read(_ZSTD_PIECE_BYTES):
+        while content:
+            frame = frame or library.ZstdDecompressor().decompressobj()
+            try:
+                yield frame.decompress(content)
+            except library.ZstdError as error:
+                why = str(error).partition(":")[2].strip() or str(error)
+                raise InputError(f"the zstd data is broken ({why})", _AGAIN, file=name) from None
+            content, frame = (frame.unused_data, None) if frame.eof else (b"", frame)
+    if frame is not None:
+        raise InputError("the zstd data ends too early", _CUT_OFF, file=name)
 
 
 @contextmanager
 def _faults(name: str) -> Iterator[None]:
     """Say what is wrong with a file that cannot be read on."""
-    broken = "copy or make the file again"
     try:
         yield
-    except EOFError as error:
-        kind = "zstd" if isinstance(error, _ZstdEndError) else "gzip"
-        problem, cure = f"the {kind} data ends too early", "the file is cut off; copy or make it again"
+    except EOFError:
+        raise InputError("the gzip data ends too early", _CUT_OFF, file=name) from None
     except (gzip.BadGzipFile, zlib.error) as error:
-        problem, cure = f"the gzip data is broken ({error})", broken
-    except _ZstdBrokenError as error:
-        problem, cure = f"the zstd data is broken ({error})", broken
+        raise InputError(f"the gzip data is broken ({error})", _AGAIN, file=name) from None
     except OSError as error:
-        problem, cure = f"cannot be read ({words_of(error)})", "check the file"
-    else:
-        return
-    raise InputError(problem, cure, file=name) from None
+        raise InputError(f"cannot be read ({words_of(error)})", "check the file", file=name) from None

@@ -13,7 +13,7 @@ import os
 import stat
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import BinaryIO, cast
@@ -22,7 +22,8 @@ from polyref.data.opening import zstandard
 from polyref.errors import OutputError
 from polyref.files import whole_files, words_of
 
-_WRITING_FAILED = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS, errno.EACCES, errno.ENOENT}
+# What fails because of the place: others, such as a broken pipe, say more than that it cannot be written.
+_OF_PLACE = "EACCES EDQUOT EFBIG EINVAL EIO EISDIR ELOOP ENAMETOOLONG ENOENT ENOSPC ENOTDIR ENXIO EPERM EROFS"
 
 
 def check_output_is_none_of(output: str, read: Mapping[str, str | os.PathLike[str] | None]) -> None:
@@ -55,7 +56,7 @@ def open_output(path: str) -> Iterator[BinaryIO]:
         yield cast(BinaryIO, sys.stdout.buffer)
         sys.stdout.buffer.flush()
         return
-    with _writing(path) as has_begun, ExitStack() as stack:
+    with _writing(path), ExitStack() as stack:
         given = Path(path)
         if given.is_dir():
             raise OutputError(f"{path}: this is a folder; name a file")
@@ -64,22 +65,18 @@ def open_output(path: str) -> Iterator[BinaryIO]:
             stream = cast(BinaryIO, stack.enter_context(given.open("wb")))
         else:
             [stream] = stack.enter_context(whole_files([path]))
-        stream = stack.enter_context(_compressed(stream, path))
-        has_begun()
-        yield stream
+        yield stack.enter_context(_compressed(stream, path))
 
 
 @contextmanager
 def open_outputs(paths: Sequence[str]) -> Iterator[list[BinaryIO]]:
     """The same for several files: none takes its name before all of them are complete."""
-    with _writing(paths[0]) as has_begun:
+    with _writing(paths[0]):
         for path in paths:
             if Path(path).exists() and not Path(path).is_file():
                 raise OutputError(f"{path}: this is not a file; choose another name")
         with whole_files(paths) as streams, ExitStack() as stack:
-            packed = [stack.enter_context(_compressed(*pair)) for pair in zip(streams, paths, strict=True)]
-            has_begun()
-            yield packed
+            yield [stack.enter_context(_compressed(*pair)) for pair in zip(streams, paths, strict=True)]
 
 
 @contextmanager
@@ -99,26 +96,18 @@ def _compressed(stream: BinaryIO, path: str) -> Iterator[BinaryIO]:
 @contextmanager
 def open_spool(path: str) -> Iterator[BinaryIO]:
     """A temporary file without a name, beside `path` where that is a file: nothing can be left of it."""
-    with _writing(path) as has_begun:
+    with _writing(path):
         folder = None if path == "-" or (Path(path).exists() and not Path(path).is_file()) else Path(path).parent
         with tempfile.TemporaryFile(dir=folder) as file:
-            has_begun()
             yield cast(BinaryIO, file)
 
 
 @contextmanager
-def _writing(path: str) -> Iterator[Callable[[], None]]:
+def _writing(path: str) -> Iterator[None]:
     """Say what is wrong with a place that cannot be written to."""
-    begun = False
-
-    def has_begun() -> None:
-        nonlocal begun
-        begun = True
-
     try:
-        yield has_begun
+        yield
     except OSError as error:
-        # Once it is open, other things may fail than writing to it.
-        if begun and error.errno not in _WRITING_FAILED:
+        if errno.errorcode.get(error.errno or 0) not in _OF_PLACE.split():
             raise
         raise OutputError(f"{path}: cannot be written ({words_of(error)}); choose another place") from None

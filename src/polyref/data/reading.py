@@ -12,6 +12,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import takewhile
 from pathlib import Path
 from typing import NamedTuple
 
@@ -119,9 +120,6 @@ def _check_is_text(reading: Reading) -> None:
         raise reading.wrong(problem, "give one file, or --from parallel")
 
 
-# -- examples -------------------------------------------------------------------------------------------------------
-
-
 def read(
     path: Paths,
     fields: Fields | None = None,
@@ -176,28 +174,18 @@ class SeenIds:
         """Note the id of a line; raise if it stood on an earlier line."""
         if self._seen.add(id):
             return
-        where = ""
-        if self._again is not None:
-            first = self._first_line(self._again(), id, line)
-            if first is None:
-                return
-            where = f" (first on line {first})"
-        raise InputError(
-            f'the id "{id}" comes twice{where}', "give each example its own id", file=self._name, line=line
-        )
+        first = None if self._again is None else self._first_line(self._again(), id, line)
+        if first is not None or self._again is None:
+            problem = f'the id "{id}" comes twice{"" if first is None else f" (first on line {first})"}'
+            raise InputError(problem, "give each example its own id", file=self._name, line=line)
 
     def _first_line(self, records: Iterator[Line], id: str, line: int) -> int | None:
         """The earlier line with this id; None if there is none."""
-        for earlier in records:
-            if earlier.number >= line:
-                break
+        for earlier in takewhile(lambda record: record.number < line, records):
             value = json.loads(earlier.content).get(self._id_field)
             if id == (str(earlier.number) if value is None else str(value)):
                 return earlier.number
         return None
-
-
-# -- sources alone --------------------------------------------------------------------------------------------------
 
 
 class Source(NamedTuple):

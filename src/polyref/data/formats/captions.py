@@ -115,7 +115,7 @@ def _coco(document: dict[str, Any], images: list[dict[str, Any]], reading: Readi
     for place, image in enumerate(images):
         id = _id_of(image, ("id",), place, reading)
         if id in places:
-            problem = f"the image id {_shown(id)} comes twice (first at place {places[id] + 1})"
+            problem = f"the image id {dump(id)[:80]} comes twice (first at place {places[id] + 1})"
             raise reading.wrong(problem, "give each image its own", place + 1)
         places[id] = place
     found: list[list[Any]] = [[] for _ in images]
@@ -123,7 +123,7 @@ def _coco(document: dict[str, Any], images: list[dict[str, Any]], reading: Readi
     for number, annotation in enumerate(_objects(document, "annotations", reading), 1):
         image_id = annotation.get("image_id")
         if isinstance(image_id, bool) or not isinstance(image_id, str | int) or image_id not in places:
-            problem = f"caption {number} is for the image id {_shown(image_id)}, which no image has"
+            problem = f"caption {number} is for the image id {dump(image_id)[:80]}, which no image has"
             raise reading.wrong(problem, 'add the image to "images", or take the caption out')
         if not isinstance(annotation.get("caption"), str):
             raise reading.wrong(f'caption {number} has no string in "caption"', "give one")
@@ -178,13 +178,9 @@ def _keep_ids(images: list[dict[str, Any]], ids: list[list[Any]], key: str, *, f
 def _id_of(image: dict[str, Any], keys: tuple[str, ...], place: int, reading: Reading) -> Any:
     id = next((image[key] for key in keys if image.get(key) is not None), None)
     if isinstance(id, bool) or not isinstance(id, str | int):
-        problem = f'the image has no "{keys[0]}"' if id is None else f'the "{keys[0]}" of the image is {_shown(id)}'
+        problem = f'the image has no "{keys[0]}"' if id is None else f'the "{keys[0]}" of the image is {dump(id)[:80]}'
         raise reading.wrong(problem, "give a string or a whole number", place + 1)
     return id
-
-
-def _shown(id: Any) -> str:
-    return json.dumps(id)[:80]
 
 
 def _record(image: dict[str, Any], references: list[Any], fields: Fields, losses: Losses) -> bytes:
@@ -251,7 +247,7 @@ def _count_losses(spool: Spool, taken: set[str]) -> None:
 
 def _write_lines(stream: BinaryIO, objects: Iterable[Sequence[Member]]) -> None:
     for number, members in enumerate(objects):
-        stream.write((",\n" if number else "").encode() + _object(members).encode())
+        stream.write(((",\n" if number else "") + _object(members)).encode())
 
 
 def _object(members: Iterable[Member]) -> str:

@@ -13,7 +13,7 @@ import math
 import re
 from collections.abc import Collection, Iterator, Mapping
 from decimal import Decimal
-from typing import Any, NamedTuple, NoReturn, get_args
+from typing import Any, NoReturn, get_args
 
 from polyref.data.opening import Line, decoded, display_name
 from polyref.errors import InputError, SettingsError
@@ -28,6 +28,7 @@ ONE_OBJECT = "give one JSON object per line"
 MAX_NESTING = 200
 _MOST_STATES = 2**31 - 1
 _BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{}]')
+_BETWEEN = re.compile(r"[,: \t\r\n]*")  # two values
 _WHOLE_NUMBER = re.compile(r"[1-9][0-9]{0,99999}", re.ASCII)
 
 
@@ -59,7 +60,7 @@ def json_of(text: str, name: str, line: int | None = None, *, cure: str = ONE_OB
     try:
         if line is not None:
             _check_nesting(text)
-        return (_STRICT if strict else _LENIENT)(text)
+        return (_STRICT if strict else _DECODER).decode(text)
     except json.JSONDecodeError as error:
         problem = f"broken JSON: {error.msg} at column {error.colno}"
         line = error.lineno if line is None else line
@@ -88,68 +89,45 @@ def _no_constant(name: str) -> NoReturn:
 
 
 # One decoder and one encoder for all: json.loads and json.dumps make new ones at every call with settings.
-_STRICT = json.JSONDecoder(parse_constant=_no_constant).decode
-_LENIENT = json.JSONDecoder().decode
+_STRICT, _DECODER = json.JSONDecoder(parse_constant=_no_constant), json.JSONDecoder()
 dump = json.JSONEncoder(ensure_ascii=False).encode
-# Numbers by the dozen: without spaces they take a quarter less.
 _dump_closely = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 def record_line(values: Mapping[str, Any], pieces: Mapping[str, str] | None = None) -> bytes:
     """A record with these values, and with these values that are JSON already."""
-    text = _with_members(dump(values), pieces or {})
-    try:
-        return text.encode("utf-8")
-    except UnicodeEncodeError:
-        # Half a surrogate pair: escaped, it gets as far as the check that names it.
-        return text.encode("utf-8", "backslashreplace")
+    # Half a surrogate pair is escaped, so that it gets as far as the check that names it.
+    return _with_members(dump(values), pieces or {}).encode("utf-8", "backslashreplace")
 
 
 # -- the members of an object as texts: some can be changed, and all else stays to the letter -----------------------
 
 
-class _Member(NamedTuple):
-    key: str
-    start: int  # where the key begins
-    value: int  # where the value begins
-    stop: int  # behind the value
-
-
-def _members(record: str) -> Iterator[_Member]:
-    """Where the keys and values of a well-formed object stand."""
-    decode = json.JSONDecoder().raw_decode
-    position = record.index("{") + 1
-    while True:
-        start = _skip(record, position, ", \t\r\n")
-        if record[start] == "}":
-            return
-        key, position = decode(record, start)
-        value = _skip(record, position, ": \t\r\n")
-        _, position = decode(record, value)
-        yield _Member(key, start, value, position)
-
-
-def _skip(text: str, position: int, skipped: str) -> int:
-    while text[position] in skipped:
-        position += 1
-    return position
+def _members(record: str) -> Iterator[tuple[str, int, int, int]]:
+    """The keys of a well-formed object, where each begins, where its value begins, and where that ends."""
+    stop = record.index("{") + 1
+    while record[start := _BETWEEN.match(record, stop).end()] != "}":  # type: ignore[union-attr]
+        key, stop = _DECODER.raw_decode(record, start)
+        value = _BETWEEN.match(record, stop).end()  # type: ignore[union-attr]
+        _, stop = _DECODER.raw_decode(record, value)
+        yield key, start, value, stop
 
 
 def value_texts(record: str) -> dict[str, str]:
     """The text of each value by its key; the last one of a key that comes twice."""
-    return {member.key: record[member.value : member.stop] for member in _members(record)}
+    return {key: record[value:stop] for key, _, value, stop in _members(record)}
 
 
 def _without_members(record: str, keys: Collection[str]) -> str:
     """The record without some keys."""
     found = list(_members(record))
-    opening = record[: found[0].start] if found else record
+    opening = record[: found[0][1]] if found else record
     text, end = "", 0
-    for member in found:
-        if member.key not in keys:
+    for key, start, _, stop in found:
+        if key not in keys:
             # With what stood before it: a comma, and whatever spaces there were.
-            text += (record[end : member.start] if text else opening) + record[member.start : member.stop]
-        end = member.stop
+            text += (record[end:start] if text else opening) + record[start:stop]
+        end = stop
     return (text or opening) + record[end:]
 
 
@@ -157,21 +135,19 @@ def _with_values(record: str, changes: Mapping[str, str]) -> str:
     """The record with other values, given as JSON; keys that it lacks come behind the others."""
     text, end = "", 0
     missing = dict(changes)
-    for member in _members(record):
-        if member.key in changes:
-            text += record[end : member.value] + changes[member.key]
-            end = member.stop
-            missing.pop(member.key, None)
+    for key, _, value, stop in _members(record):
+        if key in changes:
+            text += record[end:value] + changes[key]
+            end = stop
+            missing.pop(key, None)
     return _with_members(text + record[end:], missing)
 
 
 def _with_members(record: str, added: Mapping[str, str]) -> str:
     """The record with more keys behind the others; their values are given as JSON."""
+    if not added:
+        return record
     more = ", ".join([f"{dump(key)}: {value}" for key, value in added.items()])
-    return _with_text(record, more) if more else record
-
-
-def _with_text(record: str, more: str) -> str:
     head = record[: record.rindex("}")].rstrip()
     return f"{head}{'' if head.endswith('{') else ', '}{more}}}"
 
@@ -209,7 +185,7 @@ def _example(record: Any, text: str, number: int, fields: Fields, require_source
             check_characters(reference.text, f"reference {n}")
         for n, one in enumerate(pseudo, 1):
             check_characters(one.text, f"the text of pseudo-reference {n}")
-    lattice = _lattice(record.get(LATTICE), len(gold))
+    lattice = lattice_of(record.get(LATTICE), len(gold))
     return Example(id, source, gold, pseudo, lattice, record=text, line=number, as_read=(id, source, gold))
 
 
@@ -234,11 +210,18 @@ def id_of(record: Mapping[str, Any], number: int, fields: Fields) -> str:
     return str(value)
 
 
-def check_characters(text: str, what: str) -> None:
+def is_whole(text: str) -> bool:
+    """Whether a text can be written as UTF-8, which half a surrogate pair cannot."""
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:
-        raise InputError(f"{what} holds half a surrogate pair", "repair the \\u escapes") from None
+        return False
+    return True
+
+
+def check_characters(text: str, what: str) -> None:
+    if not is_whole(text):
+        raise InputError(f"{what} holds half a surrogate pair", "repair the \\u escapes")
 
 
 def _reference(item: Any, position: int) -> Reference:
@@ -300,7 +283,8 @@ def _pseudo_reference(item: Any, name: str, cure: str) -> PseudoReference:
     return PseudoReference(text, bleu, item.get("repeat") is True, fluency)
 
 
-def _lattice(value: Any, references: int) -> LatticeSummary | None:
+def lattice_of(value: Any, references: int) -> LatticeSummary | None:
+    """What `lattice_json` has written."""
     if value is None:
         return None
     cure = "take the key out, or write it with polyref expand"
@@ -322,7 +306,8 @@ def _kept(value: Any, references: int) -> KeptLattice | None:
     if len(states) != references:
         raise InputError(f'"states" in {what} is for {len(states)} references, and there are {references}', cure)
     for position, of_one in enumerate(states, 1):
-        if not isinstance(of_one, list) or not of_one or not all(map(_is_state, of_one)):
+        known = isinstance(of_one, list) and all(type(state) is int and 0 < state <= _MOST_STATES for state in of_one)
+        if not known or not of_one:
             raise InputError(f"{what} has no states for reference {position}: a list of whole numbers above 0", cure)
     tokenizer = value.get("tokenizer")
     if tokenizer not in get_args(Tokenizer):
@@ -331,15 +316,15 @@ def _kept(value: Any, references: int) -> KeptLattice | None:
     return KeptLattice(tuple(map(tuple, states)), tokenizer, fold_case)
 
 
-def _is_state(value: Any) -> bool:
-    return type(value) is int and 0 < value <= _MOST_STATES
-
-
 def _kind(value: Any) -> str:
-    if value is None:
-        return "null"
-    names = {bool: "true or false", str: "a string", int: "a number", float: "a number", list: "a list"}
-    return names.get(type(value), "an object")
+    names: dict[type, str] = {
+        bool: "true or false",
+        str: "a string",
+        int: "a number",
+        float: "a number",
+        list: "a list",
+    }
+    return "null" if value is None else names.get(type(value), "an object")
 
 
 # -- from an example to a line --------------------------------------------------------------------------------------
@@ -352,28 +337,21 @@ def render(example: Example, fields: Fields | None = None) -> str:
     have been replaced since stand in the place of the old ones.
     """
     fields = fields or Fields()
-    found: dict[str, Any] = {}
+    result: dict[str, str] = {}
     if example.lattice is not None or example.pseudo_references:
-        found[PSEUDO_REFERENCES] = [_pseudo_json(pseudo) for pseudo in example.pseudo_references]
+        result[PSEUDO_REFERENCES] = dump([_pseudo_json(pseudo) for pseudo in example.pseudo_references])
     if example.lattice is not None:
-        found[LATTICE] = _lattice_json(example.lattice)
-    kept = _kept_json(example)
+        result[LATTICE] = lattice_json(example.lattice, len(example.references))
     if example.record is None or (example.as_read is None and not _is_object(example.record)):
         references = [_reference_json(reference) for reference in example.references]
         record = {fields.id: example.id, fields.source: example.source, fields.references: references}
-        return _dump_with(kept, {**record, **found})
+        return _with_members(dump(record), result)
     read = example.record
     if any(sign in read for sign in (f'"{PSEUDO_REFERENCES}"', f'"{LATTICE}"', "\\u")):  # a key may be escaped
         read = _without_members(read, (PSEUDO_REFERENCES, LATTICE))
     if changes := _changes(example, fields):
         read = _with_values(read, changes)
-    return _with_text(read, _dump_with(kept, found)[1:-1]) if found else read
-
-
-def _dump_with(kept: str, record: dict[str, Any]) -> str:
-    """A record as JSON. Its last member is the summary of its lattice, if the lattice was kept: that goes into it."""
-    text = dump(record)
-    return f'{text[:-2]}, "{KEPT}": {kept}}}}}' if kept else text
+    return _with_members(read, result)
 
 
 def _is_object(record: str) -> bool:
@@ -436,22 +414,21 @@ def _pseudo_json(pseudo: PseudoReference) -> dict[str, Any]:
     return written
 
 
-def _lattice_json(lattice: LatticeSummary) -> dict[str, Any]:
-    return {
+def lattice_json(lattice: LatticeSummary, references: int) -> str:
+    """What is written of a lattice that came from so many references."""
+    summary = {
         "sentences": decimal_text(lattice.sentences),
         "log10_sentences": lattice.log10_sentences,
         "penalty": lattice.penalty,
         "exact": lattice.exact,
     }
-
-
-def _kept_json(example: Example) -> str:
-    """The lattice itself as JSON, without spaces; empty where there is none to write."""
-    kept = None if example.lattice is None else example.lattice.kept
+    kept = lattice.kept
     # A program may have given the example other references since: what was kept is not their lattice.
-    if kept is None or len(kept.states) != len(example.references):
-        return ""
-    return _dump_closely({"states": kept.states, "tokenizer": kept.tokenizer, "fold_case": kept.fold_case})
+    if kept is None or len(kept.states) != references:
+        return dump(summary)
+    # Numbers by the dozen: without spaces they take a quarter less.
+    own = _dump_closely({"states": kept.states, "tokenizer": kept.tokenizer, "fold_case": kept.fold_case})
+    return _with_members(dump(summary), {KEPT: own})
 
 
 def decimal_text(number: int) -> str:

@@ -15,17 +15,13 @@ from itertools import pairwise, zip_longest
 from pathlib import Path
 
 from polyref.data.formats.format import FileFormat, Reading, Spool
-from polyref.data.formats.jsonl import record_line
+from polyref.data.formats.jsonl import is_whole, record_line
 from polyref.data.opening import Line, Opened, open_input, text_lines, without_compression
 from polyref.data.output import open_outputs
 from polyref.errors import InputError, OutputError
 
 SOURCE = ".src"
 _REFERENCES = re.compile(r"\.ref([0-9]*)(?:\.gz|\.zst)?")
-_BREAKS = re.compile(rb"[\r\n]+")
-
-
-# -- names ----------------------------------------------------------------------------------------------------------
 
 
 def parallel_paths(path: str) -> list[str] | None:
@@ -85,9 +81,6 @@ def belongs_to(path: str, output: str) -> bool:
     return without_compression(rest) == SOURCE or _REFERENCES.fullmatch(rest) is not None
 
 
-# -- reading --------------------------------------------------------------------------------------------------------
-
-
 def read_parallel(reading: Reading) -> Iterator[Line]:
     """The records of parallel text; the first file is that of the sources."""
     if not reading.others:
@@ -123,9 +116,6 @@ def side_by_side(files: Sequence[Opened], max_line_bytes: int) -> Iterator[tuple
         yield lines
 
 
-# -- writing --------------------------------------------------------------------------------------------------------
-
-
 def write_parallel(spool: Spool) -> None:
     """Write all files; where an example has fewer references than others, its lines in the last files are blank."""
     prefix, packing = _prefix_of(spool.path)
@@ -143,35 +133,13 @@ def write_parallel(spool: Spool) -> None:
             for stream, text in zip(streams, texts + [""] * (len(streams) - len(texts)), strict=True):
                 if number == 1 and text.startswith("\ufeff"):
                     text = "\ufeff" + text  # the first one of a file is taken for a byte-order mark
-                stream.write(_one_line(text, f'{spool.path}: a text of example "{id}"', spool) + b"\n")
+                line = spool.on_one_line(text, id, "\r\n", "line breaks, which parallel text")
+                if not is_whole(line):
+                    raise OutputError(f'{spool.path}: a text of example "{id}" holds half a surrogate pair; repair it')
+                stream.write(f"{line}\n".encode())
     spool.files = paths
-    _count_losses(spool)
-
-
-def _one_line(text: str, what: str, spool: Spool) -> bytes:
-    try:
-        line = text.encode("utf-8")
-    except UnicodeEncodeError:
-        raise OutputError(f"{what} holds half a surrogate pair; repair it") from None
-    if b"\n" not in line and b"\r" not in line:
-        return line
-    if spool.line_breaks == "refuse":
-        problem = f"{what} has a line break, which parallel text cannot hold"
-        raise OutputError(f"{problem}; choose another format, or --line-breaks space")
-    spool.losses.add("texts with line breaks (written as spaces)")
-    return _BREAKS.sub(b" ", line)
-
-
-def _count_losses(spool: Spool) -> None:
-    shape, losses = spool.shape, spool.losses
-    losses.add("ids", shape.ids)
-    losses.add("sources that are not strings (written as JSON)", shape.other_sources)
-    losses.add("weights of references", shape.weights)
-    losses.add("pseudo-references", shape.pseudo)
-    losses.add("lattice summaries", shape.lattices)
-    losses.add("kept lattices", shape.kept)
-    for key, count in {**shape.more, **shape.of_reference}.items():
-        losses.add(f'values of the key "{key}"', count)
+    spool.lose()
+    spool.losses.add("sources that are not strings (written as JSON)", spool.shape.other_sources)
 
 
 def _check(path: str) -> None:

@@ -18,8 +18,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from polyref.data.formats.format import JSON, FileFormat, Losses, Parts, Reading, Shape, Spool, is_whole
-from polyref.data.formats.jsonl import KEPT, LATTICE, PSEUDO_REFERENCES, record_line
+from polyref.data.formats.format import JSON, FileFormat, Losses, Parts, Reading, Shape, Spool
+from polyref.data.formats.jsonl import KEPT, LATTICE, PSEUDO_REFERENCES, is_whole, record_line
 from polyref.data.opening import Line
 from polyref.data.output import open_output
 from polyref.errors import InputError, SettingsError, load_extra

@@ -30,12 +30,11 @@ from polyref.data.formats.format import (
     Spool,
     as_json,
     has_breaks,
-    is_whole,
 )
-from polyref.data.formats.jsonl import LATTICE, PSEUDO_REFERENCES, Fields, dump, record_line
+from polyref.data.formats.jsonl import LATTICE, PSEUDO_REFERENCES, Fields, dump, is_whole, record_line
 from polyref.data.opening import Line, open_input, text_lines, without_compression
 from polyref.data.output import open_output
-from polyref.errors import InputError, OutputError
+from polyref.errors import InputError
 
 Format = Literal["csv", "tsv"]
 WEIGHT, BLEU, FLUENCY, REPEAT = "weight", "bleu", "fluency", "repeat"
@@ -44,6 +43,7 @@ OF_REFERENCE = "reference."  # such a column says something about the row's refe
 _SOURCES = ("source", "src", "mr")
 _REFERENCES = ("references", "reference", "ref")
 _QUOTED = re.compile(r'"[^"]*(?:"|$)')  # a name in quotes may go on behind the end of the line
+_BREAKS_OF_TSV = "tabs or line breaks, which TSV"
 _BREAKS = re.compile(r"[\t\r\n]+")
 _NEEDS_QUOTES = re.compile(r'[",;\t\r\n]|^\s|\s$')
 
@@ -444,13 +444,7 @@ class _Columns:
         return cells | more
 
     def _text(self, text: str, id: str | int) -> str:
-        if self.format == "csv" or not has_breaks(text):
-            return text
-        if self.spool.line_breaks == "refuse":
-            problem = f'{self.spool.path}: a text of example "{id}" has a tab or a line break, which TSV cannot hold'
-            raise OutputError(f"{problem}; choose another format, or --line-breaks space")
-        self.spool.losses.add("texts with tabs or line breaks (written as spaces)")
-        return _BREAKS.sub(" ", text)
+        return text if self.format == "csv" else self.spool.on_one_line(text, id, "\t\r\n", _BREAKS_OF_TSV)
 
 
 def _is_taken(key: str, fields: Fields) -> bool:
