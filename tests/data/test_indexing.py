@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 
 from polyref.data import Fields, Input
-from polyref.data import indexing as indexing_module
-from polyref.data.corpus import ABOUT, Corpus
-from polyref.data.indexing import default_folder, indexed, open_index
+from polyref.data import corpus as indexing_module
+from polyref.data.corpus import ABOUT, Corpus, default_folder, indexed, open_index
 from polyref.errors import InputError, OutputError
 
 RECORDS = [

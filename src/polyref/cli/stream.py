@@ -15,7 +15,7 @@ import typer
 from polyref.cli import options as o
 from polyref.data import Fields, Input, ReadSettings, WriteSettings, open_output, read
 from polyref.data.formats.format import LineBreaks
-from polyref.data.output import open_outputs
+from polyref.data.opening import open_outputs
 from polyref.data.writing import check_not_input, write_unique
 from polyref.errors import InputError, SettingsError
 from polyref.feed.stream import StreamSettings
@@ -76,7 +76,7 @@ def stream(
 
     The same pairs for the same file, epoch and seed. TSV goes to standard output, for any trainer that reads a pipe.
     """  # fmt: skip
-    from polyref.data.indexing import indexed
+    from polyref.data.corpus import indexed
     from polyref.feed import Stream
     from polyref.feed.lines import Share
     from polyref.schedule.schedules import check_share

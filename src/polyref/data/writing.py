@@ -18,8 +18,7 @@ from polyref.data.formats import FORMATS, Format, format_of_name
 from polyref.data.formats.format import LineBreaks, Losses, Spool
 from polyref.data.formats.jsonl import Fields, parse, render
 from polyref.data.formats.parallel import belongs_to
-from polyref.data.opening import Line, zstandard
-from polyref.data.output import check_output_is_none_of, open_output, open_spool
+from polyref.data.opening import Line, check_output_is_none_of, open_output, open_spool, zstandard
 from polyref.data.reading import Input, SeenIds
 from polyref.errors import InputError, OutputError, SettingsError
 from polyref.example import Example, Reference

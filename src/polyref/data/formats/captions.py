@@ -14,14 +14,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from functools import partial
 from itertools import count
 from typing import Any, BinaryIO, Literal
 
 from polyref.data.formats.format import FileFormat, Losses, Parts, Reading, ReferencePart, Spool, as_json
-from polyref.data.formats.jsonl import LATTICE, PSEUDO_REFERENCES, Fields, dump, json_of, record_line
-from polyref.data.opening import BYTE_ORDER_MARK, HEAD_BYTES, Line, decoded
-from polyref.data.output import open_output
+from polyref.data.formats.jsonl import LATTICE, PSEUDO_REFERENCES, Fields, dump, json_of, next_token, record_line
+from polyref.data.opening import BYTE_ORDER_MARK, HEAD_BYTES, Line, decoded, open_output
 from polyref.text import TextSettings, tokenize
 
 ANNOTATION_IDS = "annotation_ids"
@@ -31,7 +31,6 @@ _OF_CAPTION = ("id", "image_id", "caption", "raw", "tokens", IMAGE_NUMBER, "sent
 _GIVE = "give COCO or Karpathy JSON"
 _EMPTY: tuple[Any, ...] = (None, [], {}, "")
 _TOKENS = TextSettings()
-_TOKEN = re.compile(r'("(?:[^"\\]|\\.)*")(\s*:)?|[\[\]{}]', re.DOTALL)
 _WHOLE_NUMBER = re.compile(r"0|[1-9][0-9]{0,17}", re.ASCII)
 Member = tuple[str, str]  # a key, and its value as JSON
 
@@ -55,19 +54,13 @@ def is_captions(reading: Reading) -> bool:
 def _keys_of_beginning(text: str) -> dict[str, Any]:
     """The keys of a JSON object of which only the beginning is there, with [] for each value that is a list."""
     keys: dict[str, Any] = {}
-    depth, key = 0, ""
-    for token in _TOKEN.finditer(text):
-        mark = token.group()
-        if token.group(2) is not None:
-            if depth == 1:
-                key = token.group(1)[1:-1]
-                keys[key] = None
-        elif mark in "[{":
-            if depth == 1 and mark == "[":
-                keys[key] = []
-            depth += 1
-        elif mark in "]}":
-            depth -= 1
+    decode, stop = json.JSONDecoder().raw_decode, text.index("{") + 1
+    with suppress(ValueError, RecursionError, IndexError, TypeError):  # where it ends, or is broken
+        while True:
+            key, stop = decode(text, next_token(text, stop))
+            value = next_token(text, stop)
+            keys[key] = [] if text[value] == "[" else None
+            _, stop = decode(text, value)
     return keys
 
 

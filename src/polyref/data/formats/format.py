@@ -112,6 +112,12 @@ class Parts(NamedTuple):
     lattice: dict[str, Any] | None
     more: dict[str, str]  # other keys, with their values as JSON
 
+    @property
+    def texts(self) -> list[str]:
+        """The source, as JSON if it is not a string, and the references."""
+        source = self.source if isinstance(self.source, str) else self.source_json or ""
+        return [source, *[reference.text for reference in self.references]]
+
 
 def take_apart(record: str, fields: Fields) -> Parts:
     value = json.loads(record)
@@ -268,15 +274,16 @@ class Spool:
             if what not in but:
                 self.losses.add(what, count)
 
-    def on_one_line(self, text: str, id: str | int, breaks: str, what: str) -> str:
-        """A text without these characters (`what` names them, and the format): refused, or with spaces for them."""
-        if not any(one in text for one in breaks):
+    def on_one_line(self, text: str, id: str | int, format: str, *, tabs: bool = True) -> str:
+        """A text for a format that cannot hold line breaks, or `tabs`: refused, or with spaces in their place."""
+        if not has_breaks(text) or not (tabs or "\n" in text or "\r" in text):
             return text
+        what = "tabs or line breaks" if tabs else "line breaks"
         if self.line_breaks == "refuse":
-            problem = f'{self.path}: a text of example "{id}" has {what} cannot hold'
+            problem = f'{self.path}: a text of example "{id}" has {what}, which {format} cannot hold'
             raise OutputError(f"{problem}; choose another format, or --line-breaks space")
-        self.losses.add(f"texts with {what.partition(',')[0]} (written as spaces)")
-        return re.sub(f"[{breaks}]+", " ", text)
+        self.losses.add(f"texts with {what} (written as spaces)")
+        return re.sub(r"[\t\r\n]+" if tabs else r"[\r\n]+", " ", text)
 
 
 # -- texts that come twice ------------------------------------------------------------------------------------------

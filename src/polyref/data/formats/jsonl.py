@@ -28,7 +28,7 @@ ONE_OBJECT = "give one JSON object per line"
 MAX_NESTING = 200
 _MOST_STATES = 2**31 - 1
 _BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{}]')
-_BETWEEN = re.compile(r"[,: \t\r\n]*")  # two values
+_BETWEEN = re.compile(r"[,: \t\r\n]*")
 _WHOLE_NUMBER = re.compile(r"[1-9][0-9]{0,99999}", re.ASCII)
 
 
@@ -106,11 +106,16 @@ def record_line(values: Mapping[str, Any], pieces: Mapping[str, str] | None = No
 def _members(record: str) -> Iterator[tuple[str, int, int, int]]:
     """The keys of a well-formed object, where each begins, where its value begins, and where that ends."""
     stop = record.index("{") + 1
-    while record[start := _BETWEEN.match(record, stop).end()] != "}":  # type: ignore[union-attr]
+    while record[start := next_token(record, stop)] != "}":
         key, stop = _DECODER.raw_decode(record, start)
-        value = _BETWEEN.match(record, stop).end()  # type: ignore[union-attr]
+        value = next_token(record, stop)
         _, stop = _DECODER.raw_decode(record, value)
         yield key, start, value, stop
+
+
+def next_token(text: str, position: int) -> int:
+    """Where the next key or value begins, behind commas, colons and spaces."""
+    return _BETWEEN.match(text, position).end()  # type: ignore[union-attr]
 
 
 def value_texts(record: str) -> dict[str, str]:

@@ -16,8 +16,7 @@ from pathlib import Path
 
 from polyref.data.formats.format import FileFormat, Reading, Spool
 from polyref.data.formats.jsonl import is_whole, record_line
-from polyref.data.opening import Line, Opened, open_input, text_lines, without_compression
-from polyref.data.output import open_outputs
+from polyref.data.opening import Line, Opened, open_input, open_outputs, text_lines, without_compression
 from polyref.errors import InputError, OutputError
 
 SOURCE = ".src"
@@ -128,12 +127,11 @@ def write_parallel(spool: Spool) -> None:
     with open_outputs(paths) as streams:
         for number, parts in enumerate(spool.parts(), 1):
             id = number if parts.id is None else parts.id
-            source = parts.source if isinstance(parts.source, str) else parts.source_json or ""
-            texts = [source, *[reference.text for reference in parts.references]]
-            for stream, text in zip(streams, texts + [""] * (len(streams) - len(texts)), strict=True):
+            blank = [""] * (len(streams) - 1 - len(parts.references))
+            for stream, text in zip(streams, parts.texts + blank, strict=True):
                 if number == 1 and text.startswith("\ufeff"):
                     text = "\ufeff" + text  # the first one of a file is taken for a byte-order mark
-                line = spool.on_one_line(text, id, "\r\n", "line breaks, which parallel text")
+                line = spool.on_one_line(text, id, "parallel text", tabs=False)
                 if not is_whole(line):
                     raise OutputError(f'{spool.path}: a text of example "{id}" holds half a surrogate pair; repair it')
                 stream.write(f"{line}\n".encode())

@@ -20,8 +20,7 @@ from typing import Any, NamedTuple
 
 from polyref.data.formats.format import JSON, FileFormat, Losses, Parts, Reading, Shape, Spool
 from polyref.data.formats.jsonl import KEPT, LATTICE, PSEUDO_REFERENCES, is_whole, record_line
-from polyref.data.opening import Line
-from polyref.data.output import open_output
+from polyref.data.opening import Line, open_output
 from polyref.errors import InputError, SettingsError, load_extra
 
 MAGIC = b"PAR1"

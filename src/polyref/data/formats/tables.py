@@ -32,8 +32,7 @@ from polyref.data.formats.format import (
     has_breaks,
 )
 from polyref.data.formats.jsonl import LATTICE, PSEUDO_REFERENCES, Fields, dump, is_whole, record_line
-from polyref.data.opening import Line, open_input, text_lines, without_compression
-from polyref.data.output import open_output
+from polyref.data.opening import Line, open_input, open_output, text_lines, without_compression
 from polyref.errors import InputError
 
 Format = Literal["csv", "tsv"]
@@ -43,7 +42,6 @@ OF_REFERENCE = "reference."  # such a column says something about the row's refe
 _SOURCES = ("source", "src", "mr")
 _REFERENCES = ("references", "reference", "ref")
 _QUOTED = re.compile(r'"[^"]*(?:"|$)')  # a name in quotes may go on behind the end of the line
-_BREAKS_OF_TSV = "tabs or line breaks, which TSV"
 _BREAKS = re.compile(r"[\t\r\n]+")
 _NEEDS_QUOTES = re.compile(r'[",;\t\r\n]|^\s|\s$')
 
@@ -444,7 +442,7 @@ class _Columns:
         return cells | more
 
     def _text(self, text: str, id: str | int) -> str:
-        return text if self.format == "csv" else self.spool.on_one_line(text, id, "\t\r\n", _BREAKS_OF_TSV)
+        return text if self.format == "csv" else self.spool.on_one_line(text, id, "TSV")
 
 
 def _is_taken(key: str, fields: Fields) -> bool:
