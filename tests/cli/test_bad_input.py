@@ -36,7 +36,7 @@ def assert_refused(done, says: str) -> None:
 READING = {
     "expand": ["FILE", "-o", "out.jsonl"],
     "lattice": ["FILE", "--id", "nobody"],  # so that nothing is shown before the fault
-    "matrix": ["FILE", "--id", "nobody"],
+    "align": ["FILE", "--id", "nobody"],
     "convert": ["FILE", "out.jsonl"],
     "convert to a table": ["FILE", "out.parquet"],
     "stats": ["FILE"],

@@ -313,7 +313,7 @@ def test_a_machine_gets_one_object(run, file):
         (["-o", "nowhere/out.tsv"], "cannot be written (No such file or directory)"),
         (["-o", "."], "this is a folder"),
         (["--format", "parallel", "-o", "data", "--languages", "jsonl,en"], "this is the input file"),
-        (["--index", "data.jsonl"], "the index cannot be written ("),
+        (["--index", "data.jsonl"], "data.jsonl: cannot be written ("),
         (["--index", ""], "the folder of indexes has no name"),
     ],
 )

@@ -1,5 +1,6 @@
 """Any text of a data set is found at once, in memory and in a folder."""
 
+import gc
 import multiprocessing
 import pickle
 import tempfile
@@ -8,11 +9,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from samples import caption_lines
 
 from polyref.data import corpus as corpus_module
 from polyref.data.corpus import Corpus, about_corpus, open_corpus, save_corpus
 from polyref.errors import InputError
 from polyref.example import Example, KeptLattice, LatticeSummary, PseudoReference, Reference
+from polyref.feed import stream
 
 LATTICE = LatticeSummary(10**30, 0.6, True, KeptLattice(((1, 2), (1, 3)), "whitespace", False))
 EXAMPLES = [
@@ -190,3 +193,13 @@ def test_half_a_surrogate_pair_is_refused(example):
 
 def test_no_examples_are_a_corpus_too(made):
     assert len(made([])) == 0
+
+
+def test_an_index_that_is_let_go_closes_its_files(tmp_path: Path):
+    (tmp_path / "captions.jsonl").write_text(caption_lines(3), "utf-8")
+    data = stream(tmp_path / "captions.jsonl", index=tmp_path / "index")
+    files = [texts.file for texts in data.corpus.texts.values() if texts.file is not None]
+    assert files and not any(file.closed for file in files)
+    del data
+    gc.collect()
+    assert all(file.closed for file in files)

@@ -5,15 +5,17 @@ import io
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 import zstandard
 
 from polyref.data import WriteSettings, read, sample_examples, write
-from polyref.data.formats import format_of_name
-from polyref.errors import InputError, MissingExtraError, SettingsError
+from polyref.data.formats import FORMATS, format_of_name
+from polyref.errors import InputError, MissingExtraError, OutputError, SettingsError
+from polyref.example import Example, Reference
 
-FORMATS = {
+FILES = {
     "jsonl": ("in.jsonl", {}),
     "Parquet": ("in.parquet", {}),
     "COCO": ("in.json", {}),
@@ -23,7 +25,7 @@ FORMATS = {
     "TSV": ("in.tsv", {}),
     "TSV columns": ("in.tsv", {"reference_columns": True}),
 }
-TEXTS = {name: case for name, case in FORMATS.items() if name != "Parquet"}
+TEXTS = {name: case for name, case in FILES.items() if name != "Parquet"}
 
 
 def content(folder: Path, name: str, how: dict[str, object]) -> bytes:
@@ -31,7 +33,7 @@ def content(folder: Path, name: str, how: dict[str, object]) -> bytes:
     return Path(file).read_bytes()
 
 
-@pytest.mark.parametrize(("name", "how"), FORMATS.values(), ids=FORMATS)
+@pytest.mark.parametrize(("name", "how"), FILES.values(), ids=FILES)
 @pytest.mark.parametrize("other", ["no suffix", "wrong.csv", "wrong.jsonl", "wrong.parquet", "wrong.json"])
 def test_a_format_is_known_by_its_content_whatever_the_name(name, how, other, tmp_path: Path):
     (tmp_path / other).write_bytes(content(tmp_path, name, how))
@@ -127,7 +129,7 @@ def test_a_way_of_writing_that_makes_no_sense_is_refused(name, how, says, tmp_pa
 
 
 def test_a_way_of_reading_that_makes_no_sense_is_refused():
-    with pytest.raises(SettingsError, match='unknown format "excel"'):
+    with pytest.raises(SettingsError, match='format is "excel"; choose one of jsonl'):
         read("in.xls", format="excel")
     with pytest.raises(SettingsError, match="several files are parallel text, not csv"):
         read(["a.csv", "b.csv"], format="csv")
@@ -159,3 +161,25 @@ def test_a_package_that_is_missing_is_named_with_what_installs_it(
         write(sample_examples(), tmp_path / f"new.{name}")
     assert str(reading.value) == str(writing.value) == says
     assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+def test_the_format_of_the_documentation_needs_nothing_but_a_place_in_the_dict(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    page = (Path(__file__).parents[2] / "docs" / "formats.md").read_text("utf-8")
+    code = page.partition("## Adding a format")[2].partition("```python\n")[2].partition("```")[0]
+    module: dict[str, Any] = {}
+    exec(code, module)
+    monkeypatch.setitem(FORMATS, "blocks", module["BLOCKS"])
+    assert len(code.splitlines()) < 60
+    examples = [Example(f"e{n}", f"source {n}", (Reference(f"a {n}"), Reference("b"))) for n in range(3)]
+    report = write(examples, tmp_path / "out.blocks.gz")
+    assert report.not_kept.counts == {"ids": 3}
+    found = list(read(tmp_path / "out.blocks.gz"))
+    assert [(one.source, one.references) for one in found] == [(one.source, one.references) for one in examples]
+    (tmp_path / "in.blocks").write_text("a source\na reference\n\nalone\n")
+    with pytest.raises(InputError, match=r'in\.blocks:4: "references" is empty; give at least one'):
+        list(read(tmp_path / "in.blocks"))
+    broken = Example("x", "s", (Reference("two\nlines"),))
+    with pytest.raises(OutputError, match='a text of example "x" has line breaks, which blocks cannot hold'):
+        write([broken], tmp_path / "new.blocks")

@@ -112,7 +112,7 @@ def test_pseudo_references_can_be_made_references(tmp_path: Path):
 
 
 def test_a_line_break_is_refused_and_nothing_is_left(tmp_path: Path):
-    with pytest.raises(OutputError, match=r'a text of example "x" has a line break, which parallel text cannot hold'):
+    with pytest.raises(OutputError, match=r'a text of example "x" has line breaks, which parallel text cannot hold'):
         write([Example("x", "s", (Reference("a\nb"),))], tmp_path / "out.src")
     assert list(tmp_path.iterdir()) == []
 

@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from made_examples import BREAKS, LETTERS, read_whole, record_lists, sentences, texts, write_lines
 
 from polyref.data import WriteSettings, read, sample_examples, write
+from polyref.data.formats import FORMATS
 from polyref.data.writing import WriteReport
 
 HOLDS_ALL = {
@@ -112,6 +113,17 @@ def test_the_same_examples_give_the_same_bytes(name, how, tmp_path: Path):
         report = write(sample_examples(), folder / name, settings=WriteSettings(**how))
         digests.append([hashlib.sha256(Path(file).read_bytes()).hexdigest() for file in report.files])
     assert digests[0] == digests[1]
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_every_format_holds_sources_and_references(format, tmp_path: Path):
+    """Takes a new format as well, by its place in the dict."""
+    path = tmp_path / "".join(["out", *FORMATS[format].suffixes[:1]])
+    examples = [replace(example, source=f"source {example.id}", record=None) for example in sample_examples()]
+    write(examples, path, settings=WriteSettings(format))
+    found = list(read(path, format=format))
+    assert [example.source for example in found] == [example.source for example in examples]
+    assert [example.references for example in found] == [example.references for example in examples]
 
 
 @pytest.mark.parametrize("middle", ["m.parquet", "m.json", "m.csv", "m.tsv", "m.jsonl.zst"])

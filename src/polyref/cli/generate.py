@@ -16,8 +16,7 @@ from polyref.cli import options as o
 from polyref.cli.progress import Show, progress_bar
 from polyref.data import Input, Losses, ReadSettings, WriteSettings, open_output
 from polyref.data.formats import format_of_name
-from polyref.data.opening import without_compression
-from polyref.data.output import check_output_is_none_of
+from polyref.data.opening import check_output_is_none_of, without_compression
 from polyref.data.reading import Source, read_sources
 from polyref.data.writing import check_not_input
 from polyref.errors import SettingsError

@@ -15,7 +15,7 @@ import typer
 from polyref.cli import options as o
 from polyref.data import Fields, Input, ReadSettings, WriteSettings, open_output, read
 from polyref.data.formats.format import LineBreaks
-from polyref.data.output import open_outputs
+from polyref.data.opening import open_outputs
 from polyref.data.writing import check_not_input, write_unique
 from polyref.errors import InputError, SettingsError
 from polyref.feed.stream import StreamSettings
@@ -24,7 +24,6 @@ from polyref.schedule.schedules import check_epoch, shown
 from polyref.settings import build
 
 if TYPE_CHECKING:
-    from polyref.data.indexing import Indexing
     from polyref.example import Example
     from polyref.feed import Stream
     from polyref.feed.lines import LineFormat, Share
@@ -77,7 +76,7 @@ def stream(
 
     The same pairs for the same file, epoch and seed. TSV goes to standard output, for any trainer that reads a pipe.
     """  # fmt: skip
-    from polyref.data.indexing import indexed
+    from polyref.data.corpus import indexed
     from polyref.feed import Stream
     from polyref.feed.lines import Share
     from polyref.schedule.schedules import check_share
@@ -304,17 +303,17 @@ def _count(stream: Stream, given: dict[str, Any], epochs: range, as_json: bool) 
 
 
 @contextmanager
-def _progress(name: str) -> Iterator[Callable[[Indexing], None]]:
+def _progress(name: str) -> Iterator[Callable[[int], None]]:
     """A line on standard error while a file is indexed; silent when that is no terminal."""
     if not sys.stderr.isatty():
-        yield lambda progress: None
+        yield lambda examples: None
         return
     shown_any = False
 
-    def show(progress: Indexing) -> None:
+    def show(examples: int) -> None:
         nonlocal shown_any
         shown_any = True
-        sys.stderr.write(f"\rpolyref: indexing {o.printable(name)}, once: {progress.examples:,} examples")
+        sys.stderr.write(f"\rpolyref: indexing {o.printable(name)}, once: {examples:,} examples")
         sys.stderr.flush()
 
     yield show

@@ -13,8 +13,7 @@ import typer
 from polyref.cli import options as o
 from polyref.data import Input, ReadSettings, WriteSettings, open_output, read
 from polyref.data.formats import SourceFormat
-from polyref.data.opening import open_input, text_lines
-from polyref.data.output import check_output_is_none_of
+from polyref.data.opening import check_output_is_none_of, open_input, text_lines
 from polyref.data.reading import are_lines, read_sources
 from polyref.data.writing import check_not_input
 from polyref.errors import InputError

@@ -1,21 +1,28 @@
-"""A data set laid out so that any of its texts is found at once.
+"""A data set laid out so that any of its texts is found at once, and kept so that the next run finds it too.
 
-In:   examples, one after the other.
+In:   examples, one after the other; or a file in any format, and a folder for indexes.
 Out:  a Corpus: ids, sources and references by number, in memory or in a folder that is mapped and not read.
-Not:  when a folder is up to date (indexing.py), the order of a training run (schedule/).
+Not:  the order of a training run (schedule/).
+
+A file that has changed since its index was made is refused: a training run must not go on with other data unnoticed.
 """
 
 from __future__ import annotations
 
+import glob
 import hashlib
 import io
 import json
 import mmap
 import os
+import platform
+import secrets
+import shutil
+import tempfile
 import weakref
 from array import array
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
@@ -27,13 +34,19 @@ import numpy as np
 import numpy.typing as npt
 
 from polyref.data.formats.format import has_breaks
-from polyref.data.formats.jsonl import Fields, parse, render
-from polyref.data.opening import Line
+from polyref.data.formats.jsonl import Fields, lattice_json, lattice_of
+from polyref.data.reading import Input, read
 from polyref.errors import InputError
 from polyref.example import Example, PseudoReference, Reference
-from polyref.files import whole_files
+from polyref.files import reading, whole_files, writing
 
 Array = npt.NDArray[Any]
+Stamp = dict[str, Any]  # what a file is known by
+OnProgress = Callable[[int], None]  # is told now and then how many examples have been indexed
+ABOUT = "index.json"
+VERSION = 1
+_HOST = platform.node()[:40]
+_TRIES, _PAUSE = 50, 0.02  # opening an index that other runs make anew
 _LARGE = 1 << 28
 _GAP = 1 << 12  # bytes that are rather read than passed over
 _PIECE = 1 << 20  # bytes that are read together, about
@@ -48,6 +61,10 @@ _NUMBERS = {
     "weights": "d",
     "bleus": "f",  # -1 for a gold one
 }
+_FILES = [
+    *[f"{name}{end}" for name in _TEXTS for end in (".bin", ".npy")],
+    *[f"{name}-numbers.npy" for name in _NUMBERS],
+]
 
 
 @dataclass(frozen=True)
@@ -127,12 +144,11 @@ class Corpus:
     @staticmethod
     def of(examples: Iterable[Example]) -> Corpus:
         """The corpus of some examples, in memory."""
-        streams = {name: io.BytesIO() for name in _TEXTS}
-        filling = _Filling(streams)
+        filling = _Filling(streams := {name: io.BytesIO() for name in _TEXTS})
         for example in examples:
             filling.add(example)
-        texts = {name: Texts(stream.getvalue(), filling.starts_of(name)) for name, stream in streams.items()}
-        return Corpus(texts, filling.arrays(), filling.fingerprint(), filling.broken, filling.tabbed)
+        texts = {name: Texts(streams[name].getvalue(), starts) for name, starts in filling.starts().items()}
+        return Corpus(texts, filling.numbers(), **filling.about())
 
     @cached_property
     def starts(self) -> Array:
@@ -167,17 +183,14 @@ class Corpus:
         texts = [text.decode() for text in self.texts["references"].many(np.arange(first, self.starts[number + 1]))]
         gold = int(self.numbers["gold"][number])
         weights = [1.0] * gold if self.weights is None else self.weights[first : first + gold].tolist()
-        kept, lattice = self.texts["lattices"][number], None
-        if kept:
-            record = {"source": None, "references": texts[:gold], "lattice": json.loads(kept)}
-            lattice = parse(Line(number + 1, json.dumps(record).encode(), 0), "the index", Fields()).lattice
+        kept = self.texts["lattices"][number]
         bleus = self.numbers["bleus"][first : first + len(texts)].tolist() if len(self.numbers["bleus"]) else []
         return Example(
             self.id(number),
             self.source(number),
             tuple(map(Reference, texts[:gold], weights)),
             tuple(map(PseudoReference, texts[gold:], [round(bleu, 2) for bleu in bleus[gold:]])),
-            lattice,
+            lattice_of(json.loads(kept), gold) if kept else None,
         )
 
     @property
@@ -212,22 +225,20 @@ class _Filling:
         for text in encoded:
             self._write("references", text)
         if has_breaks(source) or any(map(has_breaks, texts)):
-            self._note_breaks("".join([source, *texts]), example.line or len(self._numbers["gold"]) + 1)
+            everything, line = "".join([source, *texts]), example.line or len(self._numbers["gold"]) + 1
+            self.tabbed = self.tabbed or (line if "\t" in everything else 0)
+            self.broken = self.broken or (line if "\n" in everything or "\r" in everything else 0)
         self._count(example, texts, source, is_text)
 
-    def _note_breaks(self, text: str, line: int) -> None:
-        if not self.tabbed and "\t" in text:
-            self.tabbed = line
-        if not self.broken and ("\n" in text or "\r" in text):
-            self.broken = line
-
     def _count(self, example: Example, texts: Sequence[str], source: str, is_text: bool) -> None:
-        numbers, gold = self._numbers, len(example.references)
-        lattice = example.lattice
-        kept = lattice is not None and lattice.kept is not None
-        self._write("lattices", _lattice_of(example) if kept else b"")
-        distinct = len({reference.text.casefold() for reference in example.references})
-        numbers["new"].append(min(max(lattice.sentences - distinct, 0), 2**32 - 1) if kept and lattice else 0)
+        numbers, gold, lattice = self._numbers, len(example.references), example.lattice
+        kept, new = b"", 0
+        if lattice is not None and lattice.kept is not None:
+            kept = json.dumps(json.loads(lattice_json(lattice, gold))).encode()
+            distinct = len({reference.text.casefold() for reference in example.references})
+            new = min(max(lattice.sentences - distinct, 0), 2**32 - 1)
+        self._write("lattices", kept)
+        numbers["new"].append(new)
         numbers["gold"].append(gold)
         numbers["pseudo"].append(len(texts) - gold)
         numbers["is_text"].append(is_text)
@@ -245,38 +256,22 @@ class _Filling:
         self._starts[name].append(self._starts[name][-1] + len(content))
         self._hash.update(len(content).to_bytes(8, "little") + content)
 
-    def starts_of(self, name: str) -> Array:
-        return _array(self._starts[name])
+    def starts(self) -> dict[str, Array]:
+        return {name: _array(values) for name, values in self._starts.items()}
 
-    def arrays(self) -> dict[str, Array]:
+    def numbers(self) -> dict[str, Array]:
         left_out = {"weights": not self._is_weighted, "bleus": not self._has_pseudo}
-        return {
-            name: _array(array(values.typecode) if left_out.get(name) else values)
-            for name, values in self._numbers.items()
-        }
+        return {name: _array(values[:0] if left_out.get(name) else values) for name, values in self._numbers.items()}
 
-    def fingerprint(self) -> str:
-        return self._hash.hexdigest()
+    def about(self) -> dict[str, Any]:
+        return {"fingerprint": self._hash.hexdigest(), "broken": self.broken, "tabbed": self.tabbed}
 
 
 def _array(values: array[Any]) -> Array:
     return np.frombuffer(values, values.typecode) if len(values) else np.zeros(0, values.typecode)
 
 
-def _lattice_of(example: Example) -> bytes:
-    record: str = render(Example("", None, example.references, (), example.lattice))
-    return json.dumps(json.loads(record)["lattice"]).encode()
-
-
 # -- in a folder ----------------------------------------------------------------------------------------------------
-
-ABOUT = "index.json"
-_TRIES, _PAUSE = 50, 0.02  # opening an index that other runs make anew
-_FILES = [
-    *[f"{name}{suffix}" for name in _TEXTS for suffix in (".bin", ".npy")],
-    *[f"{name}-numbers.npy" for name in _NUMBERS],
-]
-VERSION = 1
 
 
 def save_corpus(
@@ -284,23 +279,20 @@ def save_corpus(
     folder: Path,
     about: dict[str, Any],
     *,
-    on_example: Callable[[int], None] = lambda number: None,
+    on_progress: OnProgress = lambda examples: None,
 ) -> None:
     """Write the corpus of some examples into a folder, and last of all what it is about."""
     with ExitStack() as stack:
-        streams = {name: stack.enter_context((folder / f"{name}.bin").open("wb")) for name in _TEXTS}
-        filling = _Filling(streams)
+        filling = _Filling({name: stack.enter_context((folder / f"{name}.bin").open("wb")) for name in _TEXTS})
         for number, example in enumerate(examples, 1):
             filling.add(example)
-            on_example(number)
-    for name in _TEXTS:
-        np.save(folder / f"{name}.npy", filling.starts_of(name), allow_pickle=False)
-    for name, values in filling.arrays().items():
-        np.save(folder / f"{name}-numbers.npy", values, allow_pickle=False)
+            if number % 1000 == 0:
+                on_progress(number)
+    arrays = {**filling.starts(), **{f"{name}-numbers": values for name, values in filling.numbers().items()}}
+    for name, values in arrays.items():
+        np.save(folder / f"{name}.npy", values, allow_pickle=False)
     files = {path.name: path.stat().st_size for path in sorted(folder.iterdir())}
-    found = {"version": VERSION, "fingerprint": filling.fingerprint(), "files": files}
-    breaks = {"broken": filling.broken, "tabbed": filling.tabbed}
-    write_about(folder, {**found, **breaks, **about})
+    write_about(folder, {"version": VERSION, "files": files, **filling.about(), **about})
 
 
 def write_about(folder: Path, about: dict[str, Any]) -> None:
@@ -332,24 +324,18 @@ def open_corpus(folder: Path, fingerprint: str | None = None) -> Corpus:
         if fingerprint not in (None, about["fingerprint"]):
             break
         with suppress(FileNotFoundError):
-            corpus = _open_corpus(folder, about)
+            texts = {name: _mapped(folder / f"{name}.bin", _loaded(folder / f"{name}.npy")) for name in _TEXTS}
+            numbers = {name: _loaded(folder / f"{name}-numbers.npy") for name in _NUMBERS}
             if _place_of(folder) == place:  # else some of its files may be of another one
-                return corpus
+                return Corpus(texts, numbers, about["fingerprint"], about["broken"], about["tabbed"], folder)
     raise InputError("the index has changed or gone", "start again", file=str(folder))
-
-
-def _open_corpus(folder: Path, about: dict[str, Any]) -> Corpus:
-    texts = {name: _mapped(folder / f"{name}.bin", np.load(folder / f"{name}.npy", mmap_mode="r")) for name in _TEXTS}
-    numbers = {name: _loaded(folder / f"{name}-numbers.npy") for name in _NUMBERS}
-    return Corpus(texts, numbers, about["fingerprint"], about["broken"], about["tabbed"], folder)
 
 
 def _place_of(folder: Path) -> int | None:
     """What tells a folder from another one of the same name."""
-    try:
+    with suppress(OSError):
         return folder.stat().st_ino
-    except OSError:
-        return None
+    return None
 
 
 def _mapped(path: Path, starts: Array) -> Texts:
@@ -364,3 +350,148 @@ def _mapped(path: Path, starts: Array) -> Texts:
 def _loaded(path: Path) -> Array:
     values: Array = np.load(path, mmap_mode="r" if path.stat().st_size > 1 << 16 else None)
     return values
+
+
+# -- the index of a file --------------------------------------------------------------------------------------------
+
+
+def default_folder() -> Path:
+    """Where indexes are kept unless told otherwise: in the user's cache folder. It may be deleted at any time."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "polyref", "indexes")
+
+
+@contextmanager
+def indexed(
+    input: Input,
+    fields: Fields | None = None,
+    *,
+    folder: Path | None = None,
+    renew: bool = False,
+    on_progress: OnProgress = lambda examples: None,
+) -> Iterator[Corpus]:
+    """The corpus of a file, while it is needed. Standard input and pipes are indexed for this one time."""
+    if input.can_be_read_again:
+        yield open_index(input, fields, folder=folder, renew=renew, on_progress=on_progress)
+        return
+    passing = Path(tempfile.gettempdir(), f"polyref-{secrets.token_hex(8)}")
+    # Its name is known before there is such a folder: a signal between the two must not leave one behind.
+    try:
+        with writing(passing.parent, "set TMPDIR to a folder with more room"):
+            passing.mkdir(mode=0o700)
+            _save(input, fields or Fields(), passing, [], on_progress)
+        yield open_corpus(passing)
+    finally:
+        shutil.rmtree(passing, ignore_errors=True)
+
+
+def open_index(
+    input: Input,
+    fields: Fields | None = None,
+    *,
+    folder: Path | None = None,
+    renew: bool = False,
+    on_progress: OnProgress = lambda examples: None,
+) -> Corpus:
+    """The corpus of a file, from its index. `renew` makes the index anew, whatever there is."""
+    fields = fields or Fields()
+    given = input.parallel_files() or input.paths
+    files = [Path(os.path.realpath(path)) for path in given]
+    for path, name in zip(files, given, strict=True):
+        if not path.is_file():
+            raise InputError("there is no such file", "check the path", file=name)
+    place = (folder or default_folder()) / _name(files, input, fields)
+    about = None if renew else about_corpus(place)
+    if about is not None and _has_stamps(about, files):
+        stamps = _checked_stamps(about["source"], files, input)
+        if stamps != about["source"]:
+            with suppress(OSError):  # the next run reads the file once more, and no harm is done
+                write_about(place, {**about, "source": stamps})
+        return open_corpus(place)
+    stamps = [_stamp(path) for path in files]
+    with writing(place.parent, "name another folder with --index"), _new_folder(place, stamps, renew) as fresh:
+        _save(input, fields, fresh, stamps, on_progress)
+        if any(_differs(path, stamp) for path, stamp in zip(files, stamps, strict=True)):
+            raise InputError("the file changed while it was read", "start again when it is complete", file=input.name)
+    return open_corpus(place)
+
+
+def _save(input: Input, fields: Fields, folder: Path, stamps: list[Stamp], on_progress: OnProgress) -> None:
+    examples = read(input.paths, fields, format=input.format, max_line_bytes=input.max_line_bytes)
+    try:
+        save_corpus(examples, folder, {"source": stamps}, on_progress=on_progress)
+    except InputError as error:
+        error.file = error.file or input.name
+        raise
+
+
+def _name(files: list[Path], input: Input, fields: Fields) -> str:
+    """One folder for each way to read each file."""
+    parts = [*map(str, files), str(input.format), fields.id, fields.source, fields.references]
+    digest = hashlib.blake2b("\0".join(parts).encode(errors="surrogateescape"), digest_size=8).hexdigest()
+    return f"{files[0].name[:40]}-{digest}"
+
+
+def _stamp(path: Path) -> Stamp:
+    """The size and the date of a file, and a hash of what it holds."""
+    with reading(path, "cannot be read", "check the file"), path.open("rb") as file:
+        found = path.stat()
+        content = hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
+    return {"file": path.name, "size": found.st_size, "changed": found.st_mtime_ns, "hash": content}
+
+
+def _differs(path: Path, stamp: Stamp) -> bool:
+    found = path.stat()
+    return (found.st_size, found.st_mtime_ns) != (stamp.get("size"), stamp.get("changed"))
+
+
+def _has_stamps(about: dict[str, Any], files: list[Path]) -> bool:
+    """Whether an index says of each file what it was made from."""
+    stamps = about.get("source")
+    return isinstance(stamps, list) and len(stamps) == len(files) and all(isinstance(one, dict) for one in stamps)
+
+
+def _checked_stamps(stamps: list[Stamp], files: list[Path], input: Input) -> list[Stamp]:
+    """The stamps of today; a file that is not what it was is refused."""
+    today = [_stamp(path) if _differs(path, stamp) else stamp for path, stamp in zip(files, stamps, strict=True)]
+    # A copy with another date is the same file.
+    if any(new["hash"] != old.get("hash") for new, old in zip(today, stamps, strict=True) if new is not old):
+        problem = "the file has changed since it was indexed"
+        raise InputError(problem, "add --reindex to use it as it is now", file=input.name)
+    return today
+
+
+@contextmanager
+def _new_folder(place: Path, stamps: list[Stamp], renew: bool) -> Iterator[Path]:
+    """A folder that takes its name when it is complete, in the place of an older one.
+
+    Many ranks of a run may begin at once, and all make the same index: that of the first stays, so that no one finds it
+    gone while it is opened.
+    """
+    place.parent.mkdir(parents=True, exist_ok=True)
+    _sweep(place)
+    fresh = place.with_name(f".{place.name}.{os.getpid()}.{_HOST}.{secrets.token_hex(8)}")
+    older = fresh.with_name(fresh.name + ".old")
+    try:
+        fresh.mkdir(mode=0o700)
+        yield fresh
+        try:
+            if renew or (about_corpus(place) or {}).get("source") != stamps:
+                with suppress(FileNotFoundError):
+                    place.rename(older)
+                fresh.rename(place)
+        except OSError:
+            if about_corpus(place) is None:  # else another run has made it at the same time
+                raise
+    finally:
+        shutil.rmtree(fresh, ignore_errors=True)
+        shutil.rmtree(older, ignore_errors=True)
+
+
+def _sweep(place: Path) -> None:
+    """Remove what runs of this machine that were killed have left; others may share the folder, and be at work."""
+    if not Path("/proc/self").exists():
+        return
+    for left in place.parent.glob(f".{glob.escape(place.name)}.*"):
+        process, _, host = left.name.removeprefix(f".{place.name}.").partition(".")
+        if process.isdecimal() and host.startswith(f"{_HOST}.") and not Path(f"/proc/{process}").exists():
+            shutil.rmtree(left, ignore_errors=True)

@@ -26,9 +26,9 @@ from polyref.data.opening import (
     BYTE_ORDER_MARK,
     MAX_LINE_BYTES,
     Opened,
-    check_limit,
     decoded,
     display_name,
+    lines_of,
     open_input,
     text_lines,
 )
@@ -62,15 +62,14 @@ def read_hypotheses(
     max_line_bytes: int = MAX_LINE_BYTES,
 ) -> Hypotheses:
     """The hypotheses of a file, in its order. `allow_empty`: one that is empty is kept; else it is an error."""
-    check_limit(max_line_bytes)
     with open_input(path) as opened:
-        lines = enumerate(text_lines(opened, max_line_bytes=max_line_bytes), 1)
         if re.match(rb'\{\s*["}]', opened.first):  # a JSON object, or what is meant to be one
-            found = _gathered(_records(lines, opened.name, id_field, hypothesis_field), opened.name, id_field)
+            records = _records(opened, max_line_bytes, (id_field, hypothesis_field))
+            found = _gathered(records, opened.name, id_field)
         elif _is_list(opened.first):
             found = _gathered(_results(opened), opened.name, _IMAGE_ID, "at place")
         else:
-            texts = [text for _, text in lines]
+            texts = list(text_lines(opened, max_line_bytes=max_line_bytes))
             found = Hypotheses(opened.name, texts, list(range(1, len(texts) + 1)))
     if not found.texts:
         raise InputError("the file is empty", "give one hypothesis per line", file=found.name)
@@ -104,11 +103,10 @@ def _gathered(found: Iterable[Found], name: str, id_field: str, where: str = "on
     return Hypotheses(name, texts, numbers, list(first) or None)
 
 
-def _records(lines: Iterator[tuple[int, str]], name: str, id_field: str, hypothesis_field: str) -> Iterator[Found]:
-    for number, line in lines:
-        if line and not line.isspace():
-            record = json_of(line, name, number, strict=False)
-            yield _found(record, (id_field, hypothesis_field), name, number)
+def _records(opened: Opened, max_line_bytes: int, fields: tuple[str, str]) -> Iterator[Found]:
+    for line in lines_of(opened, max_line_bytes):
+        text = decoded(line.content, opened.name, line.number)
+        yield _found(json_of(text, opened.name, line.number, strict=False), fields, opened.name, line.number)
 
 
 def _is_list(first: bytes) -> bool:
@@ -156,9 +154,6 @@ def _found(
     return number, None if id is None else str(id), text
 
 
-# -- references -----------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True)
 class References:
     """The references of each example; `ids` is None where a file has none, as plain text."""
@@ -178,14 +173,12 @@ def read_references(
 ) -> References:
     """The references of a data set, or of plain text: line k of each file is a reference of example k, or blank."""
     fields = fields or Fields()
-    check_limit(max_line_bytes)
     if len(paths) > 1 and format is not None:
         raise SettingsError("several files of references are plain text; leave --from out, or give one data set")
     if len(paths) > 1 or (format is None and _is_plain_text(paths[0], fields)):
         return _plain_references(paths, max_line_bytes)
-    examples = list(
-        read(paths[0], fields, format=format, require_source=False, max_line_bytes=max_line_bytes, losses=losses)
-    )
+    how: Any = {"format": format, "max_line_bytes": max_line_bytes, "losses": losses}
+    examples = list(read(paths[0], fields, require_source=False, **how))
     texts = [[reference.text for reference in example.references] for example in examples]
     return References(display_name(paths[0]), texts, [example.id for example in examples])
 
@@ -202,11 +195,9 @@ def _plain_references(paths: Sequence[str], max_line_bytes: int) -> References:
     if not lines:
         raise InputError("the file is empty", "give one reference per line", file=name)
     texts = [[text for text in of_line if text and not text.isspace()] for of_line in lines]
-    for number, given in enumerate(texts, 1):
-        if not given:
-            where = "in every file of references" if len(paths) > 1 else "here"
-            problem = f"line {number} is blank {where}"
-            raise InputError(problem, "give at least one reference", file=name, line=number)
+    if [] in texts:
+        number, where = texts.index([]) + 1, "in every file of references" if len(paths) > 1 else "here"
+        raise InputError(f"line {number} is blank {where}", "give at least one reference", file=name, line=number)
     return References(name, texts)
 
 

@@ -1,26 +1,32 @@
-"""Open a file for reading, whatever it is compressed with, and read its lines.
+"""Open what a command reads and what it writes, compressed or not.
 
-In:   a path ("-" is standard input), and the longest line that is allowed.
-Out:  the stream of its decompressed bytes, the first of them for a look ahead; numbered lines, and how far through the
-      file they stand, for a progress bar.
-Not:  what the bytes mean (formats/).
+In:   a path ("-" is standard input or output). Compression is told by the content of what is read, and by the name of
+      what is written, if that ends in .gz or .zst.
+Out:  the bytes of a file, the first of them for a look ahead, and its numbered lines; streams to write to, whose files
+      take their names only when everything has been written.
+Not:  what the bytes mean (formats/), how a file is replaced (files.py).
 """
 
 from __future__ import annotations
 
+import errno
 import gzip
 import io
+import os
 import stat
 import sys
+import tempfile
 import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, cast
 
-from polyref.errors import InputError, SettingsError, load_extra
-from polyref.files import words_of
+from polyref.errors import InputError, OutputError, load_extra
+from polyref.files import whole_files, words_of
 
 HEAD_BYTES = 1 << 16  # what is looked at to tell a format
 MAX_LINE_BYTES = 64 * 1024 * 1024
@@ -30,6 +36,9 @@ _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 _BUFFER_BYTES = 1 << 16
 # A thousand bytes of zstd may stand for 32 million, and all that a piece stands for comes at once.
 _ZSTD_PIECE_BYTES = 1 << 10
+# What fails because of the place: others, such as a broken pipe, say more than that it cannot be written.
+_OF_PLACE = "EACCES EDQUOT EFBIG EINVAL EIO EISDIR ELOOP ENAMETOOLONG ENOENT ENOSPC ENOTDIR ENXIO EPERM EROFS"
+_AGAIN, _CUT_OFF = "copy or make the file again", "the file is cut off; copy or make it again"
 
 
 class Line(NamedTuple):
@@ -113,19 +122,10 @@ def without_compression(path: str) -> str:
     return path.removesuffix(".gz").removesuffix(".zst")
 
 
-def check_limit(max_line_bytes: int) -> None:
-    if not 1 <= max_line_bytes <= 2**40:
-        raise SettingsError(f"max-line-bytes is {max_line_bytes}; give a number from 1 to {2**40}")
-
-
-# -- lines ----------------------------------------------------------------------------------------------------------
-
-
 def read_lines(
     path: str, *, max_line_bytes: int = MAX_LINE_BYTES, holds: str = "one JSON object per line"
 ) -> Iterator[Line]:
     """The lines of a file that are not blank, without their ends. An empty file is an error; `holds` says its cure."""
-    check_limit(max_line_bytes)
     with open_input(path) as opened:
         yield from lines_of(opened, max_line_bytes, holds)
 
@@ -158,9 +158,6 @@ def decoded(content: bytes, name: str, line: int | None = None) -> str:
         raise InputError(problem, "save the file as UTF-8", file=name, line=line) from None
 
 
-# -- opening --------------------------------------------------------------------------------------------------------
-
-
 def is_folder(path: Path, *, gone: str, cure: str = "check the path") -> bool:
     """Whether a folder stands at a path; `gone` is said where nothing does, with its `cure`."""
     try:
@@ -174,22 +171,18 @@ def is_folder(path: Path, *, gone: str, cure: str = "check the path") -> bool:
 @contextmanager
 def open_input(path: str) -> Iterator[Opened]:
     """Open a file; compression is known by the first bytes, not by the name."""
-    raw = _open(path, display_name(path))
+    name = display_name(path)
+    raw = _open(path, name)
     try:
-        yield _opened(path, raw)
+        with _faults(name):
+            # Read, not peeked at: a slow pipe shows its bytes one by one.
+            magic = raw.read(len(_ZSTD_MAGIC))
+            packed = _decompressed(magic, raw, path, name)
+            head = _first_line(magic, raw) if packed is None else _first_line(b"", packed)
+        yield Opened(path, raw, _replayed(head, packed or raw), head, is_packed=packed is not None)
     finally:
         if path != "-":
             raw.close()
-
-
-def _opened(path: str, raw: BinaryIO) -> Opened:
-    name = display_name(path)
-    with _faults(name):
-        # Read, not peeked at: a slow pipe shows its bytes one by one.
-        magic = raw.read(len(_ZSTD_MAGIC))
-        packed = _decompressed(magic, raw, path, name)
-        head = _first_line(magic, raw) if packed is None else _first_line(b"", packed)
-        return Opened(path, raw, _replayed(head, packed or raw), head, is_packed=packed is not None)
 
 
 def _open(path: str, name: str) -> BinaryIO:
@@ -210,7 +203,7 @@ def _decompressed(magic: bytes, raw: BinaryIO, path: str, name: str) -> BinaryIO
     if magic.startswith(_GZIP_MAGIC):
         return cast(BinaryIO, gzip.GzipFile(fileobj=_replayed(magic, raw)))
     if magic == _ZSTD_MAGIC:
-        return cast(BinaryIO, io.BufferedReader(_Zstd(_replayed(magic, raw)), _BUFFER_BYTES))
+        return _stream(_unpacked(_replayed(magic, raw), name))
     for suffix, kind in ((".gz", "gzip"), (".zst", "zstd")):
         if magic and path.endswith(suffix):
             problem = f"the name ends in {suffix}, but this is not {kind} data"
@@ -229,90 +222,155 @@ def _first_line(start: bytes, stream: BinaryIO) -> bytes:
     return head
 
 
-def _replayed(head: bytes, rest: BinaryIO) -> BinaryIO:
-    return cast(BinaryIO, io.BufferedReader(_Replayed(head, rest), _BUFFER_BYTES))
+class _Pieces(io.RawIOBase):
+    """A stream of pieces, which come one at a time: a fault behind one must not hide it."""
 
-
-class _Replayed(io.RawIOBase):
-    """A stream whose first bytes have been read already, from its beginning."""
-
-    def __init__(self, head: bytes, rest: BinaryIO):
-        self._head = head
-        self._rest = rest
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any, /) -> int:
-        # What is there, and no waiting for more: a fault behind it must not hide it.
-        content = self._head[: len(buffer)] or self._rest.read1(len(buffer))  # type: ignore[attr-defined]
-        self._head = self._head[len(buffer) :]
-        buffer[: len(content)] = content
-        return len(content)
-
-
-def zstandard() -> Any:
-    return load_extra("zstandard", purpose="zstd compression", extra="zstd")
-
-
-class _ZstdEndError(EOFError):
-    """The last frame is not complete."""
-
-
-class _ZstdBrokenError(Exception):
-    """The data are no zstd, or were damaged."""
-
-
-class _Zstd(io.RawIOBase):
-    """Decompressed zstd, one frame after the other."""
-
-    def __init__(self, packed: BinaryIO):
-        self._packed = packed
-        self._library = zstandard()
-        self._frame = self._library.ZstdDecompressor().decompressobj()
-        self._is_begun = False  # whether bytes of the frame have been seen
-        self._waiting = b""  # decompressed, not yet asked for
+    def __init__(self, pieces: Iterator[bytes]):
+        self._pieces = pieces
+        self._waiting = memoryview(b"")
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any, /) -> int:
         while not self._waiting:
-            packed = self._frame.unused_data if self._frame.eof else b""
-            if self._frame.eof:
-                self._frame = self._library.ZstdDecompressor().decompressobj()
-                self._is_begun = False
-            packed = packed or self._packed.read(_ZSTD_PIECE_BYTES)
-            if not packed:
-                if self._is_begun:
-                    raise _ZstdEndError
+            piece = next(self._pieces, None)
+            if piece is None:
                 return 0
-            self._is_begun = True
-            try:
-                self._waiting = self._frame.decompress(packed)
-            except self._library.ZstdError as error:
-                raise _ZstdBrokenError(str(error).partition(":")[2].strip() or str(error)) from None
-        content = self._waiting[: len(buffer)]
-        self._waiting = self._waiting[len(buffer) :]
+            self._waiting = memoryview(piece)
+        content, self._waiting = self._waiting[: len(buffer)], self._waiting[len(buffer) :]
         buffer[: len(content)] = content
         return len(content)
+
+
+def _stream(pieces: Iterator[bytes]) -> BinaryIO:
+    return cast(BinaryIO, io.BufferedReader(_Pieces(pieces), _BUFFER_BYTES))
+
+
+def _replayed(head: bytes, rest: BinaryIO) -> BinaryIO:
+    """A stream whose first bytes have been read already, from its beginning."""
+    return _stream(chain([head], iter(partial(rest.read1, _BUFFER_BYTES), b"")))  # type: ignore[attr-defined]
+
+
+def zstandard() -> Any:
+    return load_extra("zstandard", purpose="zstd compression", extra="zstd")
+
+
+def _unpacked(packed: BinaryIO, name: str) -> Iterator[bytes]:
+    """Decompressed zstd, one frame after the other."""
+    library = zstandard()
+    frame = None
+    while content := packed.read(_ZSTD_PIECE_BYTES):
+        while content:
+            frame = frame or library.ZstdDecompressor().decompressobj()
+            try:
+                yield frame.decompress(content)
+            except library.ZstdError as error:
+                why = str(error).partition(":")[2].strip() or str(error)
+                raise InputError(f"the zstd data is broken ({why})", _AGAIN, file=name) from None
+            content, frame = (frame.unused_data, None) if frame.eof else (b"", frame)
+    if frame is not None:
+        raise InputError("the zstd data ends too early", _CUT_OFF, file=name)
 
 
 @contextmanager
 def _faults(name: str) -> Iterator[None]:
     """Say what is wrong with a file that cannot be read on."""
-    broken = "copy or make the file again"
     try:
         yield
-    except EOFError as error:
-        kind = "zstd" if isinstance(error, _ZstdEndError) else "gzip"
-        problem, cure = f"the {kind} data ends too early", "the file is cut off; copy or make it again"
+    except EOFError:
+        raise InputError("the gzip data ends too early", _CUT_OFF, file=name) from None
     except (gzip.BadGzipFile, zlib.error) as error:
-        problem, cure = f"the gzip data is broken ({error})", broken
-    except _ZstdBrokenError as error:
-        problem, cure = f"the zstd data is broken ({error})", broken
+        raise InputError(f"the gzip data is broken ({error})", _AGAIN, file=name) from None
     except OSError as error:
-        problem, cure = f"cannot be read ({words_of(error)})", "check the file"
-    else:
+        raise InputError(f"cannot be read ({words_of(error)})", "check the file", file=name) from None
+
+
+# -- writing --------------------------------------------------------------------------------------------------------
+
+
+def check_output_is_none_of(output: str, read: Mapping[str, str | os.PathLike[str] | None]) -> None:
+    """Refuse to write over a file that is read, by whatever path: `{"the model": path, ...}` says what each one is.
+
+    What was not given (None) is left out, and so is what cannot be looked at: opening it says why.
+    """
+    written = None if output == "-" else _file_at(output)
+    if written is None:
         return
-    raise InputError(problem, cure, file=name) from None
+    for what, path in read.items():
+        found = None if path is None or path == "-" else _file_at(path)
+        if found is not None and os.path.samestat(found, written):
+            raise OutputError(f"{output}: this is {what}; choose another name for the output")
+
+
+def _file_at(path: str | os.PathLike[str]) -> os.stat_result | None:
+    """None for what is not a file: a terminal or a pipe can be read and written at once."""
+    try:
+        found = Path(path).stat()
+    except (OSError, ValueError):
+        return None
+    return found if stat.S_ISREG(found.st_mode) else None
+
+
+@contextmanager
+def open_output(path: str) -> Iterator[BinaryIO]:
+    """A stream to a temporary file beside `path`, renamed at the end, removed after any error."""
+    if path == "-":
+        yield cast(BinaryIO, sys.stdout.buffer)
+        sys.stdout.buffer.flush()
+        return
+    with _writing(path), ExitStack() as stack:
+        given = Path(path)
+        if given.is_dir():
+            raise OutputError(f"{path}: this is a folder; name a file")
+        if given.exists() and not given.is_file():
+            # A pipe or a device has no name to be renamed to.
+            stream = cast(BinaryIO, stack.enter_context(given.open("wb")))
+        else:
+            [stream] = stack.enter_context(whole_files([path]))
+        yield stack.enter_context(_compressed(stream, path))
+
+
+@contextmanager
+def open_outputs(paths: Sequence[str]) -> Iterator[list[BinaryIO]]:
+    """The same for several files: none takes its name before all of them are complete."""
+    with _writing(paths[0]):
+        for path in paths:
+            if Path(path).exists() and not Path(path).is_file():
+                raise OutputError(f"{path}: this is not a file; choose another name")
+        with whole_files(paths) as streams, ExitStack() as stack:
+            yield [stack.enter_context(_compressed(*pair)) for pair in zip(streams, paths, strict=True)]
+
+
+@contextmanager
+def _compressed(stream: BinaryIO, path: str) -> Iterator[BinaryIO]:
+    """The stream itself where the name asks for nothing else. The same content gives the same bytes."""
+    if path.endswith(".gz"):
+        # No name and no time inside.
+        with gzip.GzipFile(filename="", mode="wb", fileobj=stream, mtime=0, compresslevel=6) as packed:
+            yield cast(BinaryIO, packed)
+    elif path.endswith(".zst"):
+        with zstandard().ZstdCompressor(write_checksum=True).stream_writer(stream, closefd=False) as packed:
+            yield cast(BinaryIO, packed)
+    else:
+        yield stream
+
+
+@contextmanager
+def open_spool(path: str) -> Iterator[BinaryIO]:
+    """A temporary file without a name, beside `path` where that is a file: nothing can be left of it."""
+    with _writing(path):
+        folder = None if path == "-" or (Path(path).exists() and not Path(path).is_file()) else Path(path).parent
+        with tempfile.TemporaryFile(dir=folder) as file:
+            yield cast(BinaryIO, file)
+
+
+@contextmanager
+def _writing(path: str) -> Iterator[None]:
+    """Say what is wrong with a place that cannot be written to."""
+    try:
+        yield
+    except OSError as error:
+        if errno.errorcode.get(error.errno or 0) not in _OF_PLACE.split():
+            raise
+        raise OutputError(f"{path}: cannot be written ({words_of(error)}); choose another place") from None

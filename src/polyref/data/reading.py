@@ -12,10 +12,11 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import takewhile
 from pathlib import Path
 from typing import NamedTuple
 
-from polyref.data.formats import FORMATS, Format, SourceFormat, check_format, format_of_content
+from polyref.data.formats import FORMATS, Format, SourceFormat, format_of_content
 from polyref.data.formats.format import Losses, Reading, SeenTexts
 from polyref.data.formats.jsonl import Fields, check_characters, check_object, dump, id_of, json_of, missing, parse
 from polyref.data.formats.parallel import parallel_paths
@@ -23,7 +24,6 @@ from polyref.data.formats.parquet import MAGIC
 from polyref.data.opening import (
     MAX_LINE_BYTES,
     Line,
-    check_limit,
     decoded,
     display_name,
     open_input,
@@ -56,8 +56,7 @@ class Input:
     max_line_bytes: int = MAX_LINE_BYTES
 
     def __post_init__(self) -> None:
-        check_limit(self.max_line_bytes)
-        check_format(self.format)
+        ReadSettings(self.format, max_line_bytes=self.max_line_bytes)  # refuses what they cannot be
         if not self.paths:
             raise SettingsError("no file is named; name at least one")
         if len(self.paths) > 1 and self.format not in (None, "parallel"):
@@ -121,9 +120,6 @@ def _check_is_text(reading: Reading) -> None:
         raise reading.wrong(problem, "give one file, or --from parallel")
 
 
-# -- examples -------------------------------------------------------------------------------------------------------
-
-
 def read(
     path: Paths,
     fields: Fields | None = None,
@@ -178,28 +174,18 @@ class SeenIds:
         """Note the id of a line; raise if it stood on an earlier line."""
         if self._seen.add(id):
             return
-        where = ""
-        if self._again is not None:
-            first = self._first_line(self._again(), id, line)
-            if first is None:
-                return
-            where = f" (first on line {first})"
-        raise InputError(
-            f'the id "{id}" comes twice{where}', "give each example its own id", file=self._name, line=line
-        )
+        first = None if self._again is None else self._first_line(self._again(), id, line)
+        if first is not None or self._again is None:
+            problem = f'the id "{id}" comes twice{"" if first is None else f" (first on line {first})"}'
+            raise InputError(problem, "give each example its own id", file=self._name, line=line)
 
     def _first_line(self, records: Iterator[Line], id: str, line: int) -> int | None:
         """The earlier line with this id; None if there is none."""
-        for earlier in records:
-            if earlier.number >= line:
-                break
+        for earlier in takewhile(lambda record: record.number < line, records):
             value = json.loads(earlier.content).get(self._id_field)
             if id == (str(earlier.number) if value is None else str(value)):
                 return earlier.number
         return None
-
-
-# -- sources alone --------------------------------------------------------------------------------------------------
 
 
 class Source(NamedTuple):
@@ -231,7 +217,6 @@ def read_sources(
 
     Every plain line counts, blank ones too, so that line k of what is made from them belongs to line k.
     """
-    check_format(format, "lines")
     if are_lines(path, format):
         return _lines(path, max_line_bytes)
     return _sources(Input.of(path, format, max_line_bytes), fields or Fields(), losses)

@@ -18,8 +18,7 @@ from polyref.data.formats import FORMATS, Format, format_of_name
 from polyref.data.formats.format import LineBreaks, Losses, Spool
 from polyref.data.formats.jsonl import Fields, parse, render
 from polyref.data.formats.parallel import belongs_to
-from polyref.data.opening import Line, zstandard
-from polyref.data.output import open_output, open_spool
+from polyref.data.opening import Line, check_output_is_none_of, open_output, open_spool, zstandard
 from polyref.data.reading import Input, SeenIds
 from polyref.errors import InputError, OutputError, SettingsError
 from polyref.example import Example, Reference
@@ -111,12 +110,10 @@ def _line(example: Example, fields: Fields, number: int) -> bytes:
 
 def check_not_input(path: str, settings: WriteSettings, input: Input) -> None:
     """Refuse to write over a file that is being read."""
-    if path == "-":
-        return
     is_parallel = (settings.format or format_of_name(path)) == "parallel"
     for one in input.parallel_files() or input.paths:
-        read = os.path.realpath(one)
-        if one != "-" and (read == os.path.realpath(path) or (is_parallel and belongs_to(read, path))):
+        check_output_is_none_of(path, {"the input file": one})
+        if is_parallel and one != "-" and belongs_to(os.path.realpath(one), path):
             raise OutputError(f"{path}: this is the input file; choose another name for the output")
 
 

@@ -18,8 +18,7 @@ from typing import Any
 import torch
 
 from polyref.data import Input, open_output, read
-from polyref.data.corpus import Corpus
-from polyref.data.indexing import open_index
+from polyref.data.corpus import Corpus, open_index
 from polyref.errors import InputError, SettingsError
 from polyref.experiment.folder import Log, make_folder, open_log, taken
 from polyref.experiment.inputs import Vocabularies, check_files, expanded, find_vocabularies

@@ -17,8 +17,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from polyref.data.opening import is_folder
-from polyref.data.output import check_output_is_none_of, open_output, open_spool
+from polyref.data.opening import check_output_is_none_of, is_folder, open_output, open_spool
 from polyref.errors import InputError, OutputError, SettingsError, load_extra
 from polyref.features.features import form_of
 from polyref.features.images import MODES, ImageReader, Pixels

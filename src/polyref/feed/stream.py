@@ -22,8 +22,7 @@ from typing import Any, cast
 import numpy as np
 
 from polyref.data import Fields, Format, Input
-from polyref.data.corpus import Corpus
-from polyref.data.indexing import open_index
+from polyref.data.corpus import Corpus, open_index
 from polyref.data.reading import Paths
 from polyref.errors import InputError, SettingsError
 from polyref.example import Example

@@ -17,7 +17,6 @@ from polyref.data.formats.parallel import PARALLEL
 from polyref.data.formats.parquet import PARQUET
 from polyref.data.formats.tables import CSV, TSV
 from polyref.data.opening import lines_of, without_compression
-from polyref.errors import SettingsError
 
 FORMATS: dict[str, FileFormat] = {
     "jsonl": FileFormat((".jsonl", ".ndjson"), lambda it: lines_of(it.file, it.max_line_bytes)),
@@ -35,12 +34,6 @@ if TYPE_CHECKING:
 else:  # the names, for whoever offers them as choices
     Format = Literal[tuple(FORMATS)]
     SourceFormat = Literal[(*FORMATS, "lines")]
-
-
-def check_format(format: str | None, *others: str) -> None:
-    """Refuse the name of a format that is neither known nor one of the others."""
-    if format is not None and format not in (*FORMATS, *others):
-        raise SettingsError(f'unknown format "{format}"; choose one of {", ".join([*FORMATS, *others])}')
 
 
 def format_of_name(path: str) -> Format | None:

@@ -1,9 +1,9 @@
-"""Captions as COCO has them, and as Karpathy's splits have them: read and written.
+"""Captions as COCO has them, and as Karpathy's splits have them.
 
 In:   one JSON document. COCO: "images", and "annotations" with "image_id" and "caption". Karpathy: "images", each with
-      "sentences", of which "raw" is the text. To write: records.
-Out:  one record per image, numbered by its place; its other keys pass through. Written: a document with one line per
-      image or caption; other keys stand in the image or in the caption.
+      "sentences", of which "raw" is the text.
+Out:  one record per image, numbered by its place; its other keys pass through. And the way back: other keys stand in
+      the image or in the caption.
 Not:  what a record means (jsonl.py).
 
 A document is read as a whole: memory grows with it.
@@ -14,14 +14,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from functools import partial
 from itertools import count
 from typing import Any, BinaryIO, Literal
 
 from polyref.data.formats.format import FileFormat, Losses, Parts, Reading, ReferencePart, Spool, as_json
-from polyref.data.formats.jsonl import LATTICE, PSEUDO_REFERENCES, Fields, dump, json_of, record_line
-from polyref.data.opening import BYTE_ORDER_MARK, HEAD_BYTES, Line, decoded
-from polyref.data.output import open_output
+from polyref.data.formats.jsonl import LATTICE, PSEUDO_REFERENCES, Fields, dump, json_of, next_token, record_line
+from polyref.data.opening import BYTE_ORDER_MARK, HEAD_BYTES, Line, decoded, open_output
 from polyref.text import TextSettings, tokenize
 
 ANNOTATION_IDS = "annotation_ids"
@@ -31,7 +31,6 @@ _OF_CAPTION = ("id", "image_id", "caption", "raw", "tokens", IMAGE_NUMBER, "sent
 _GIVE = "give COCO or Karpathy JSON"
 _EMPTY: tuple[Any, ...] = (None, [], {}, "")
 _TOKENS = TextSettings()
-_TOKEN = re.compile(r'("(?:[^"\\]|\\.)*")(\s*:)?|[\[\]{}]', re.DOTALL)
 _WHOLE_NUMBER = re.compile(r"0|[1-9][0-9]{0,17}", re.ASCII)
 Member = tuple[str, str]  # a key, and its value as JSON
 
@@ -55,19 +54,13 @@ def is_captions(reading: Reading) -> bool:
 def _keys_of_beginning(text: str) -> dict[str, Any]:
     """The keys of a JSON object of which only the beginning is there, with [] for each value that is a list."""
     keys: dict[str, Any] = {}
-    depth, key = 0, ""
-    for token in _TOKEN.finditer(text):
-        mark = token.group()
-        if token.group(2) is not None:
-            if depth == 1:
-                key = token.group(1)[1:-1]
-                keys[key] = None
-        elif mark in "[{":
-            if depth == 1 and mark == "[":
-                keys[key] = []
-            depth += 1
-        elif mark in "]}":
-            depth -= 1
+    decode, stop = json.JSONDecoder().raw_decode, text.index("{") + 1
+    with suppress(ValueError, RecursionError, IndexError, TypeError):  # where it ends, or is broken
+        while True:
+            key, stop = decode(text, next_token(text, stop))
+            value = next_token(text, stop)
+            keys[key] = [] if text[value] == "[" else None
+            _, stop = decode(text, value)
     return keys
 
 
@@ -115,7 +108,7 @@ def _coco(document: dict[str, Any], images: list[dict[str, Any]], reading: Readi
     for place, image in enumerate(images):
         id = _id_of(image, ("id",), place, reading)
         if id in places:
-            problem = f"the image id {_shown(id)} comes twice (first at place {places[id] + 1})"
+            problem = f"the image id {dump(id)[:80]} comes twice (first at place {places[id] + 1})"
             raise reading.wrong(problem, "give each image its own", place + 1)
         places[id] = place
     found: list[list[Any]] = [[] for _ in images]
@@ -123,7 +116,7 @@ def _coco(document: dict[str, Any], images: list[dict[str, Any]], reading: Readi
     for number, annotation in enumerate(_objects(document, "annotations", reading), 1):
         image_id = annotation.get("image_id")
         if isinstance(image_id, bool) or not isinstance(image_id, str | int) or image_id not in places:
-            problem = f"caption {number} is for the image id {_shown(image_id)}, which no image has"
+            problem = f"caption {number} is for the image id {dump(image_id)[:80]}, which no image has"
             raise reading.wrong(problem, 'add the image to "images", or take the caption out')
         if not isinstance(annotation.get("caption"), str):
             raise reading.wrong(f'caption {number} has no string in "caption"', "give one")
@@ -178,13 +171,9 @@ def _keep_ids(images: list[dict[str, Any]], ids: list[list[Any]], key: str, *, f
 def _id_of(image: dict[str, Any], keys: tuple[str, ...], place: int, reading: Reading) -> Any:
     id = next((image[key] for key in keys if image.get(key) is not None), None)
     if isinstance(id, bool) or not isinstance(id, str | int):
-        problem = f'the image has no "{keys[0]}"' if id is None else f'the "{keys[0]}" of the image is {_shown(id)}'
+        problem = f'the image has no "{keys[0]}"' if id is None else f'the "{keys[0]}" of the image is {dump(id)[:80]}'
         raise reading.wrong(problem, "give a string or a whole number", place + 1)
     return id
-
-
-def _shown(id: Any) -> str:
-    return json.dumps(id)[:80]
 
 
 def _record(image: dict[str, Any], references: list[Any], fields: Fields, losses: Losses) -> bytes:
@@ -207,7 +196,7 @@ def write_coco(spool: Spool) -> None:
     _count_losses(spool, {"id", "source"})
     with open_output(spool.path) as stream:
         stream.write(b'{"info": {}, "licenses": [], "type": "captions", "images": [\n')
-        _write_lines(stream, (_coco_image(parts, number) for number, parts in enumerate(spool.parts(), 1)))
+        _write_lines(stream, _coco_images(spool))
         stream.write(b'\n], "annotations": [\n')
         _write_lines(stream, _annotations(spool, own_ids))
         stream.write(b"\n]}\n")
@@ -251,7 +240,7 @@ def _count_losses(spool: Spool, taken: set[str]) -> None:
 
 def _write_lines(stream: BinaryIO, objects: Iterable[Sequence[Member]]) -> None:
     for number, members in enumerate(objects):
-        stream.write((",\n" if number else "").encode() + _object(members).encode())
+        stream.write(((",\n" if number else "") + _object(members)).encode())
 
 
 def _object(members: Iterable[Member]) -> str:
@@ -264,9 +253,10 @@ def _coco_id(parts: Parts, number: int) -> str:
     return id if isinstance(id, str) and _WHOLE_NUMBER.fullmatch(id) else dump(id)
 
 
-def _coco_image(parts: Parts, number: int) -> list[Member]:
-    id = _coco_id(parts, number)
-    return [("id", id), *_image(parts, id, {ANNOTATION_IDS}), *_result(parts)]
+def _coco_images(spool: Spool) -> Iterator[list[Member]]:
+    for number, parts in enumerate(spool.parts(), 1):
+        id = _coco_id(parts, number)
+        yield [("id", id), *_image(parts, id, {ANNOTATION_IDS}), *_result(parts)]
 
 
 def _annotations(spool: Spool, own_ids: bool) -> Iterator[list[Member]]:

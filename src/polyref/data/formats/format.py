@@ -1,9 +1,7 @@
 """What a format is, and what the formats share.
 
-In:   an open file, for a format's reader; records as lines of JSON in a file that can be read more than once, for its
-      writer.
-Out:  FileFormat, Reading and Spool; the parts of a record; a Shape, which tells which parts there are at all, so that a
-      header or a schema can be written.
+In:   for a format's reader an open file (Reading); for its writer records, which can be read more than once (Spool).
+Out:  FileFormat; the parts of a record; a Shape: which parts there are at all, so that a header can be written.
 Not:  the formats themselves, each in a file of its own beside this one.
 """
 
@@ -11,14 +9,15 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from array import array
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, BinaryIO, Literal, NamedTuple
 
-from polyref.data.formats.jsonl import KEPT, LATTICE, PSEUDO_REFERENCES, Fields, dump, value_texts
+from polyref.data.formats.jsonl import KEPT, LATTICE, PSEUDO_REFERENCES, Fields, dump, is_whole, value_texts
 from polyref.data.opening import MAX_LINE_BYTES, Line, Opened
 from polyref.errors import InputError, OutputError
 
@@ -60,14 +59,18 @@ class Reading:
     def wrong(self, problem: str, cure: str, line: int | None = None) -> InputError:
         return InputError(problem, cure, file=self.file.name, line=line)
 
+    def no_column(self, name: str, option: str, names: Sequence[str], line: int | None = None) -> InputError:
+        there = ", ".join(f'"{name}"' for name in names[:20])
+        cure = f"name another with {option} (the columns here: {there})"
+        return self.wrong(f'there is no column "{name}"', cure, line)
+
     def json_piece(self, text: str, what: str, line: int) -> str:
         """A piece of JSON that stands in a cell, on one line; an InputError if it is not JSON."""
+        cure = f'a column whose name ends in "{JSON}" must hold JSON'
         try:
             json.loads(text)
         except (ValueError, RecursionError):
-            raise self.wrong(
-                f"{what} is not JSON", f'a column whose name ends in "{JSON}" must hold JSON', line
-            ) from None
+            raise self.wrong(f"{what} is not JSON", cure, line) from None
         # Line breaks stand between the parts of JSON only; inside its strings they are escaped.
         return text.replace("\r", " ").replace("\n", " ")
 
@@ -109,6 +112,12 @@ class Parts(NamedTuple):
     lattice: dict[str, Any] | None
     more: dict[str, str]  # other keys, with their values as JSON
 
+    @property
+    def texts(self) -> list[str]:
+        """The source, as JSON if it is not a string, and the references."""
+        source = self.source if isinstance(self.source, str) else self.source_json or ""
+        return [source, *[reference.text for reference in self.references]]
+
 
 def take_apart(record: str, fields: Fields) -> Parts:
     value = json.loads(record)
@@ -145,15 +154,6 @@ def as_json(value: Any) -> str:
         return json.dumps(value, ensure_ascii=False, allow_nan=False)
     except ValueError:
         raise OutputError("a number of a reference is too large for this format; write JSON Lines") from None
-
-
-def is_whole(text: str) -> bool:
-    """Whether a text can be written as UTF-8, which half a surrogate pair cannot."""
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def has_breaks(text: str) -> bool:
@@ -258,10 +258,32 @@ class Spool:
 
     @cached_property
     def shape(self) -> Shape:
+        """What there is among the records."""
         shape = Shape()
         for parts in self.parts():
             shape.add(parts)
         return shape
+
+    def lose(self, *, but: Collection[str] = ()) -> None:
+        """Count as losses all that is not a source or the text of a reference, but what the format holds."""
+        shape = self.shape
+        counts = {"ids": shape.ids, "weights of references": shape.weights, "pseudo-references": shape.pseudo}
+        counts |= {"lattice summaries": shape.lattices, "kept lattices": shape.kept}
+        counts |= {f'values of the key "{key}"': count for key, count in (shape.more + shape.of_reference).items()}
+        for what, count in counts.items():
+            if what not in but:
+                self.losses.add(what, count)
+
+    def on_one_line(self, text: str, id: str | int, format: str, *, tabs: bool = True) -> str:
+        """A text for a format that cannot hold line breaks, or `tabs`: refused, or with spaces in their place."""
+        if not has_breaks(text) or not (tabs or "\n" in text or "\r" in text):
+            return text
+        what = "tabs or line breaks" if tabs else "line breaks"
+        if self.line_breaks == "refuse":
+            problem = f'{self.path}: a text of example "{id}" has {what}, which {format} cannot hold'
+            raise OutputError(f"{problem}; choose another format, or --line-breaks space")
+        self.losses.add(f"texts with {what} (written as spaces)")
+        return re.sub(r"[\t\r\n]+" if tabs else r"[\r\n]+", " ", text)
 
 
 # -- texts that come twice ------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ import math
 import re
 from collections.abc import Collection, Iterator, Mapping
 from decimal import Decimal
-from typing import Any, NamedTuple, NoReturn, get_args
+from typing import Any, NoReturn, get_args
 
 from polyref.data.opening import Line, decoded, display_name
 from polyref.errors import InputError, SettingsError
@@ -28,6 +28,7 @@ ONE_OBJECT = "give one JSON object per line"
 MAX_NESTING = 200
 _MOST_STATES = 2**31 - 1
 _BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{}]')
+_BETWEEN = re.compile(r"[,: \t\r\n]*")
 _WHOLE_NUMBER = re.compile(r"[1-9][0-9]{0,99999}", re.ASCII)
 
 
@@ -59,7 +60,7 @@ def json_of(text: str, name: str, line: int | None = None, *, cure: str = ONE_OB
     try:
         if line is not None:
             _check_nesting(text)
-        return (_STRICT if strict else _LENIENT)(text)
+        return (_STRICT if strict else _DECODER).decode(text)
     except json.JSONDecodeError as error:
         problem = f"broken JSON: {error.msg} at column {error.colno}"
         line = error.lineno if line is None else line
@@ -88,90 +89,70 @@ def _no_constant(name: str) -> NoReturn:
 
 
 # One decoder and one encoder for all: json.loads and json.dumps make new ones at every call with settings.
-_STRICT = json.JSONDecoder(parse_constant=_no_constant).decode
-_LENIENT = json.JSONDecoder().decode
+_STRICT, _DECODER = json.JSONDecoder(parse_constant=_no_constant), json.JSONDecoder()
 dump = json.JSONEncoder(ensure_ascii=False).encode
-# Numbers by the dozen: without spaces they take a quarter less.
 _dump_closely = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 def record_line(values: Mapping[str, Any], pieces: Mapping[str, str] | None = None) -> bytes:
     """A record with these values, and with these values that are JSON already."""
-    text = with_members(dump(values), pieces or {})
-    try:
-        return text.encode("utf-8")
-    except UnicodeEncodeError:
-        # Half a surrogate pair: escaped, it gets as far as the check that names it.
-        return text.encode("utf-8", "backslashreplace")
+    # Half a surrogate pair is escaped, so that it gets as far as the check that names it.
+    return _with_members(dump(values), pieces or {}).encode("utf-8", "backslashreplace")
 
 
 # -- the members of an object as texts: some can be changed, and all else stays to the letter -----------------------
 
 
-class _Member(NamedTuple):
-    key: str
-    start: int  # where the key begins
-    value: int  # where the value begins
-    stop: int  # behind the value
+def _members(record: str) -> Iterator[tuple[str, int, int, int]]:
+    """The keys of a well-formed object, where each begins, where its value begins, and where that ends."""
+    stop = record.index("{") + 1
+    while record[start := next_token(record, stop)] != "}":
+        key, stop = _DECODER.raw_decode(record, start)
+        value = next_token(record, stop)
+        _, stop = _DECODER.raw_decode(record, value)
+        yield key, start, value, stop
 
 
-def _members(record: str) -> Iterator[_Member]:
-    """Where the keys and values of a well-formed object stand."""
-    decode = json.JSONDecoder().raw_decode
-    position = record.index("{") + 1
-    while True:
-        start = _skip(record, position, ", \t\r\n")
-        if record[start] == "}":
-            return
-        key, position = decode(record, start)
-        value = _skip(record, position, ": \t\r\n")
-        _, position = decode(record, value)
-        yield _Member(key, start, value, position)
-
-
-def _skip(text: str, position: int, skipped: str) -> int:
-    while text[position] in skipped:
-        position += 1
-    return position
+def next_token(text: str, position: int) -> int:
+    """Where the next key or value begins, behind commas, colons and spaces."""
+    return _BETWEEN.match(text, position).end()  # type: ignore[union-attr]
 
 
 def value_texts(record: str) -> dict[str, str]:
     """The text of each value by its key; the last one of a key that comes twice."""
-    return {member.key: record[member.value : member.stop] for member in _members(record)}
+    return {key: record[value:stop] for key, _, value, stop in _members(record)}
 
 
-def without_members(record: str, keys: Collection[str]) -> str:
+def _without_members(record: str, keys: Collection[str]) -> str:
     """The record without some keys."""
     found = list(_members(record))
-    opening = record[: found[0].start] if found else record
+    opening = record[: found[0][1]] if found else record
     text, end = "", 0
-    for member in found:
-        if member.key not in keys:
+    for key, start, _, stop in found:
+        if key not in keys:
             # With what stood before it: a comma, and whatever spaces there were.
-            text += (record[end : member.start] if text else opening) + record[member.start : member.stop]
-        end = member.stop
+            text += (record[end:start] if text else opening) + record[start:stop]
+        end = stop
     return (text or opening) + record[end:]
 
 
-def with_values(record: str, changes: Mapping[str, str]) -> str:
+def _with_values(record: str, changes: Mapping[str, str]) -> str:
     """The record with other values, given as JSON; keys that it lacks come behind the others."""
     text, end = "", 0
     missing = dict(changes)
-    for member in _members(record):
-        if member.key in changes:
-            text += record[end : member.value] + changes[member.key]
-            end = member.stop
-            missing.pop(member.key, None)
-    return with_members(text + record[end:], missing)
+    for key, _, value, stop in _members(record):
+        if key in changes:
+            text += record[end:value] + changes[key]
+            end = stop
+            missing.pop(key, None)
+    return _with_members(text + record[end:], missing)
 
 
-def with_members(record: str, added: Mapping[str, str]) -> str:
+def _with_members(record: str, added: Mapping[str, str]) -> str:
     """The record with more keys behind the others; their values are given as JSON."""
+    if not added:
+        return record
     more = ", ".join([f"{dump(key)}: {value}" for key, value in added.items()])
-    return _with_text(record, more) if more else record
-
-
-def _with_text(record: str, more: str) -> str:
     head = record[: record.rindex("}")].rstrip()
     return f"{head}{'' if head.endswith('{') else ', '}{more}}}"
 
@@ -197,9 +178,7 @@ def _example(record: Any, text: str, number: int, fields: Fields, require_source
         raise missing(fields.references, "--references-field", record)
     if require_source and fields.source not in record:
         raise missing(fields.source, "--source-field", record)
-    references = record[fields.references]
-    if not isinstance(references, list):
-        raise InputError(f'"{fields.references}" is {_kind(references)}', "give a list of strings")
+    references = _need(record[fields.references], list, f'"{fields.references}"', "give a list of strings")
     if not references:
         raise InputError(f'"{fields.references}" is empty', "give at least one")
     id, source = id_of(record, number, fields), record.get(fields.source)
@@ -211,16 +190,8 @@ def _example(record: Any, text: str, number: int, fields: Fields, require_source
             check_characters(reference.text, f"reference {n}")
         for n, one in enumerate(pseudo, 1):
             check_characters(one.text, f"the text of pseudo-reference {n}")
-    return Example(
-        id=id,
-        source=source,
-        references=gold,
-        pseudo_references=pseudo,
-        lattice=_lattice(record.get(LATTICE), len(gold)),
-        record=text,
-        line=number,
-        as_read=(id, source, gold),
-    )
+    lattice = lattice_of(record.get(LATTICE), len(gold))
+    return Example(id, source, gold, pseudo, lattice, record=text, line=number, as_read=(id, source, gold))
 
 
 def check_object(record: Any, cure: str = ONE_OBJECT, what: str = "the line") -> None:
@@ -244,11 +215,18 @@ def id_of(record: Mapping[str, Any], number: int, fields: Fields) -> str:
     return str(value)
 
 
-def check_characters(text: str, what: str) -> None:
+def is_whole(text: str) -> bool:
+    """Whether a text can be written as UTF-8, which half a surrogate pair cannot."""
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:
-        raise InputError(f"{what} holds half a surrogate pair", "repair the \\u escapes") from None
+        return False
+    return True
+
+
+def check_characters(text: str, what: str) -> None:
+    if not is_whole(text):
+        raise InputError(f"{what} holds half a surrogate pair", "repair the \\u escapes")
 
 
 def _reference(item: Any, position: int) -> Reference:
@@ -265,17 +243,22 @@ def _reference(item: Any, position: int) -> Reference:
     return Reference(_text(item, f"reference {position}", "give a string"), weight)
 
 
+def _need(value: Any, kind: Any, what: str, cure: str) -> Any:
+    """The value, if it is of this kind; true and false are not numbers."""
+    if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+        raise InputError(f"{what} is {_kind(value)}", cure)
+    return value
+
+
 def _text(item: Any, what: str, cure: str) -> str:
-    if not isinstance(item, str):
-        raise InputError(f"{what} is {_kind(item)}", cure)
-    if not item or item.isspace():
+    text: str = _need(item, str, what, cure)
+    if not text or text.isspace():
         raise InputError(f"{what} is blank", "give a text, or take it out")
-    return item
+    return text
 
 
 def _number(value: Any, what: str, cure: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise InputError(f"{what} is {_kind(value)}", cure)
+    _need(value, int | float, what, cure)
     try:
         return float(value)
     except OverflowError:  # a whole number of more than 308 digits
@@ -286,14 +269,12 @@ def _pseudo_references(value: Any) -> tuple[PseudoReference, ...]:
     if value is None:
         return ()
     cure = 'give a list of {"text": "...", "bleu": 97.1}, or take the key out'
-    if not isinstance(value, list):
-        raise InputError(f'"{PSEUDO_REFERENCES}" is {_kind(value)}', cure)
-    return tuple([_pseudo_reference(item, f"pseudo-reference {n}", cure) for n, item in enumerate(value, 1)])
+    items = _need(value, list, f'"{PSEUDO_REFERENCES}"', cure)
+    return tuple([_pseudo_reference(item, f"pseudo-reference {n}", cure) for n, item in enumerate(items, 1)])
 
 
 def _pseudo_reference(item: Any, name: str, cure: str) -> PseudoReference:
-    if not isinstance(item, dict):
-        raise InputError(f"{name} is {_kind(item)}", cure)
+    _need(item, dict, name, cure)
     bleu = _number(item.get("bleu"), f'the "bleu" of {name}', cure)
     if not 0 <= bleu <= 100:
         raise InputError(f'the "bleu" of {name} is not between 0 and 100', cure)
@@ -307,19 +288,16 @@ def _pseudo_reference(item: Any, name: str, cure: str) -> PseudoReference:
     return PseudoReference(text, bleu, item.get("repeat") is True, fluency)
 
 
-def _lattice(value: Any, references: int) -> LatticeSummary | None:
+def lattice_of(value: Any, references: int) -> LatticeSummary | None:
+    """What `lattice_json` has written."""
     if value is None:
         return None
     cure = "take the key out, or write it with polyref expand"
-    if not isinstance(value, dict):
-        raise InputError(f'"{LATTICE}" is {_kind(value)}', cure)
-    sentences, penalty, exact = value.get("sentences"), value.get("penalty"), value.get("exact")
+    sentences = _need(value, dict, f'"{LATTICE}"', cure).get("sentences")
     if not isinstance(sentences, str) or not _WHOLE_NUMBER.fullmatch(sentences):
         raise InputError(f'"sentences" of "{LATTICE}" is not a whole number in a string', cure)
-    if isinstance(penalty, bool) or not isinstance(penalty, int | float | None):
-        raise InputError(f'"penalty" of "{LATTICE}" is {_kind(penalty)}', cure)
-    if not isinstance(exact, bool):
-        raise InputError(f'"exact" of "{LATTICE}" is {_kind(exact)}', cure)
+    penalty = _need(value.get("penalty"), int | float | None, f'"penalty" of "{LATTICE}"', cure)
+    exact = _need(value.get("exact"), bool, f'"exact" of "{LATTICE}"', cure)
     return LatticeSummary(int(Decimal(sentences)), penalty, exact, _kept(value.get(KEPT), references))
 
 
@@ -329,32 +307,29 @@ def _kept(value: Any, references: int) -> KeptLattice | None:
         return None
     what = f'"{KEPT}" of "{LATTICE}"'
     cure = "take the key out, or write it with polyref expand --keep-lattice"
-    if not isinstance(value, dict):
-        raise InputError(f"{what} is {_kind(value)}", cure)
-    states, tokenizer, fold_case = value.get("states"), value.get("tokenizer"), value.get("fold_case")
-    if not isinstance(states, list):
-        raise InputError(f'"states" in {what} is {_kind(states)}', cure)
+    states = _need(_need(value, dict, what, cure).get("states"), list, f'"states" in {what}', cure)
     if len(states) != references:
         raise InputError(f'"states" in {what} is for {len(states)} references, and there are {references}', cure)
     for position, of_one in enumerate(states, 1):
-        if not isinstance(of_one, list) or not of_one or not all(map(_is_state, of_one)):
+        known = isinstance(of_one, list) and all(type(state) is int and 0 < state <= _MOST_STATES for state in of_one)
+        if not known or not of_one:
             raise InputError(f"{what} has no states for reference {position}: a list of whole numbers above 0", cure)
-    if not isinstance(tokenizer, str) or tokenizer not in get_args(Tokenizer):
+    tokenizer = value.get("tokenizer")
+    if tokenizer not in get_args(Tokenizer):
         raise InputError(f'"tokenizer" in {what} is none of {", ".join(get_args(Tokenizer))}', cure)
-    if not isinstance(fold_case, bool):
-        raise InputError(f'"fold_case" in {what} is {_kind(fold_case)}', cure)
+    fold_case = _need(value.get("fold_case"), bool, f'"fold_case" in {what}', cure)
     return KeptLattice(tuple(map(tuple, states)), tokenizer, fold_case)
 
 
-def _is_state(value: Any) -> bool:
-    return type(value) is int and 0 < value <= _MOST_STATES
-
-
 def _kind(value: Any) -> str:
-    if value is None:
-        return "null"
-    names = {bool: "true or false", str: "a string", int: "a number", float: "a number", list: "a list"}
-    return names.get(type(value), "an object")
+    names: dict[type, str] = {
+        bool: "true or false",
+        str: "a string",
+        int: "a number",
+        float: "a number",
+        list: "a list",
+    }
+    return "null" if value is None else names.get(type(value), "an object")
 
 
 # -- from an example to a line --------------------------------------------------------------------------------------
@@ -363,45 +338,31 @@ def _kind(value: Any) -> str:
 def render(example: Example, fields: Fields | None = None) -> str:
     """An example as one line of JSON, without the line's end.
 
-    What it was read from is kept to the letter, and the result is added behind it. Where the id, the source or the
-    references have been replaced since, the new ones stand in the place of the old.
+    What it was read from is kept to the letter, and the result is added behind it. An id, a source or references that
+    have been replaced since stand in the place of the old ones.
     """
     fields = fields or Fields()
-    found: dict[str, Any] = {}
+    result: dict[str, str] = {}
     if example.lattice is not None or example.pseudo_references:
-        found[PSEUDO_REFERENCES] = [_pseudo_json(pseudo) for pseudo in example.pseudo_references]
+        result[PSEUDO_REFERENCES] = dump([_pseudo_json(pseudo) for pseudo in example.pseudo_references])
     if example.lattice is not None:
-        found[LATTICE] = _lattice_json(example.lattice)
-    kept = _kept_json(example)
-    if example.record is None or not _is_object(example):
+        result[LATTICE] = lattice_json(example.lattice, len(example.references))
+    if example.record is None or (example.as_read is None and not _is_object(example.record)):
         references = [_reference_json(reference) for reference in example.references]
         record = {fields.id: example.id, fields.source: example.source, fields.references: references}
-        return _dump_with(kept, {**record, **found})
-    read = _without_result(example.record)
+        return _with_members(dump(record), result)
+    read = example.record
+    if any(sign in read for sign in (f'"{PSEUDO_REFERENCES}"', f'"{LATTICE}"', "\\u")):  # a key may be escaped
+        read = _without_members(read, (PSEUDO_REFERENCES, LATTICE))
     if changes := _changes(example, fields):
-        read = with_values(read, changes)
-    return _with_text(read, _dump_with(kept, found)[1:-1]) if found else read
+        read = _with_values(read, changes)
+    return _with_members(read, result)
 
 
-def _dump_with(kept: str, record: dict[str, Any]) -> str:
-    """A record as JSON. Its last member is the summary of its lattice, if the lattice was kept: that goes into it."""
-    text = dump(record)
-    return f'{text[:-2]}, "{KEPT}": {kept}}}}}' if kept else text
-
-
-def _without_result(record: str) -> str:
-    """The record's text without the keys that `render` adds; to the letter, if it has none of them."""
-    if f'"{PSEUDO_REFERENCES}"' not in record and f'"{LATTICE}"' not in record and "\\u" not in record:
-        return record
-    return without_members(record, (PSEUDO_REFERENCES, LATTICE))
-
-
-def _is_object(example: Example) -> bool:
+def _is_object(record: str) -> bool:
     """Whether the record of an example that a program has put together is one to be kept."""
-    if example.as_read is not None:
-        return True
     try:
-        return isinstance(json.loads(example.record or ""), dict)
+        return isinstance(json.loads(record), dict)
     except ValueError:
         return False
 
@@ -458,22 +419,21 @@ def _pseudo_json(pseudo: PseudoReference) -> dict[str, Any]:
     return written
 
 
-def _lattice_json(lattice: LatticeSummary) -> dict[str, Any]:
-    return {
+def lattice_json(lattice: LatticeSummary, references: int) -> str:
+    """What is written of a lattice that came from so many references."""
+    summary = {
         "sentences": decimal_text(lattice.sentences),
         "log10_sentences": lattice.log10_sentences,
         "penalty": lattice.penalty,
         "exact": lattice.exact,
     }
-
-
-def _kept_json(example: Example) -> str:
-    """The lattice itself as JSON, without spaces; empty where there is none to write."""
-    kept = None if example.lattice is None else example.lattice.kept
+    kept = lattice.kept
     # A program may have given the example other references since: what was kept is not their lattice.
-    if kept is None or len(kept.states) != len(example.references):
-        return ""
-    return _dump_closely({"states": kept.states, "tokenizer": kept.tokenizer, "fold_case": kept.fold_case})
+    if kept is None or len(kept.states) != references:
+        return dump(summary)
+    # Numbers by the dozen: without spaces they take a quarter less.
+    own = _dump_closely({"states": kept.states, "tokenizer": kept.tokenizer, "fold_case": kept.fold_case})
+    return _with_members(dump(summary), {KEPT: own})
 
 
 def decimal_text(number: int) -> str:

@@ -1,9 +1,7 @@
-"""Parallel text, read and written: a file of sources and K files of references; lines with one number belong together.
+"""Parallel text: a file of sources and K files of references, in which lines with one number belong together.
 
-In:   `data.src`, which brings `data.ref0 data.ref1 ...` (or `data.ref`) with it; or the files one by one. To write:
-      records.
-Out:  one record per line. A blank line among the references is a reference that an example does not have. Written:
-      `out.src`, and as many files `out.ref0 out.ref1 ...` as any example has references.
+In:   `data.src`, which brings `data.ref0 data.ref1 ...` (or `data.ref`) with it; or the files one by one.
+Out:  one record per line, where a blank line is a reference that an example does not have; and the way back.
 Not:  what a record means (jsonl.py).
 """
 
@@ -17,17 +15,12 @@ from itertools import pairwise, zip_longest
 from pathlib import Path
 
 from polyref.data.formats.format import FileFormat, Reading, Spool
-from polyref.data.formats.jsonl import record_line
-from polyref.data.opening import Line, Opened, open_input, text_lines, without_compression
-from polyref.data.output import open_outputs
+from polyref.data.formats.jsonl import is_whole, record_line
+from polyref.data.opening import Line, Opened, open_input, open_outputs, text_lines, without_compression
 from polyref.errors import InputError, OutputError
 
 SOURCE = ".src"
 _REFERENCES = re.compile(r"\.ref([0-9]*)(?:\.gz|\.zst)?")
-_BREAKS = re.compile(rb"[\r\n]+")
-
-
-# -- names ----------------------------------------------------------------------------------------------------------
 
 
 def parallel_paths(path: str) -> list[str] | None:
@@ -87,9 +80,6 @@ def belongs_to(path: str, output: str) -> bool:
     return without_compression(rest) == SOURCE or _REFERENCES.fullmatch(rest) is not None
 
 
-# -- reading --------------------------------------------------------------------------------------------------------
-
-
 def read_parallel(reading: Reading) -> Iterator[Line]:
     """The records of parallel text; the first file is that of the sources."""
     if not reading.others:
@@ -125,9 +115,6 @@ def side_by_side(files: Sequence[Opened], max_line_bytes: int) -> Iterator[tuple
         yield lines
 
 
-# -- writing --------------------------------------------------------------------------------------------------------
-
-
 def write_parallel(spool: Spool) -> None:
     """Write all files; where an example has fewer references than others, its lines in the last files are blank."""
     prefix, packing = _prefix_of(spool.path)
@@ -140,40 +127,17 @@ def write_parallel(spool: Spool) -> None:
     with open_outputs(paths) as streams:
         for number, parts in enumerate(spool.parts(), 1):
             id = number if parts.id is None else parts.id
-            source = parts.source if isinstance(parts.source, str) else parts.source_json or ""
-            texts = [source, *[reference.text for reference in parts.references]]
-            for stream, text in zip(streams, texts + [""] * (len(streams) - len(texts)), strict=True):
+            blank = [""] * (len(streams) - 1 - len(parts.references))
+            for stream, text in zip(streams, parts.texts + blank, strict=True):
                 if number == 1 and text.startswith("\ufeff"):
                     text = "\ufeff" + text  # the first one of a file is taken for a byte-order mark
-                stream.write(_one_line(text, f'{spool.path}: a text of example "{id}"', spool) + b"\n")
+                line = spool.on_one_line(text, id, "parallel text", tabs=False)
+                if not is_whole(line):
+                    raise OutputError(f'{spool.path}: a text of example "{id}" holds half a surrogate pair; repair it')
+                stream.write(f"{line}\n".encode())
     spool.files = paths
-    _count_losses(spool)
-
-
-def _one_line(text: str, what: str, spool: Spool) -> bytes:
-    try:
-        line = text.encode("utf-8")
-    except UnicodeEncodeError:
-        raise OutputError(f"{what} holds half a surrogate pair; repair it") from None
-    if b"\n" not in line and b"\r" not in line:
-        return line
-    if spool.line_breaks == "refuse":
-        problem = f"{what} has a line break, which parallel text cannot hold"
-        raise OutputError(f"{problem}; choose another format, or --line-breaks space")
-    spool.losses.add("texts with line breaks (written as spaces)")
-    return _BREAKS.sub(b" ", line)
-
-
-def _count_losses(spool: Spool) -> None:
-    shape, losses = spool.shape, spool.losses
-    losses.add("ids", shape.ids)
-    losses.add("sources that are not strings (written as JSON)", shape.other_sources)
-    losses.add("weights of references", shape.weights)
-    losses.add("pseudo-references", shape.pseudo)
-    losses.add("lattice summaries", shape.lattices)
-    losses.add("kept lattices", shape.kept)
-    for key, count in {**shape.more, **shape.of_reference}.items():
-        losses.add(f'values of the key "{key}"', count)
+    spool.lose()
+    spool.losses.add("sources that are not strings (written as JSON)", spool.shape.other_sources)
 
 
 def _check(path: str) -> None:

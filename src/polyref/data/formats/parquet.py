@@ -1,9 +1,9 @@
-"""Parquet, read and written: a column of texts for the source, and a list column for the references.
+"""Parquet: a column of texts for the source, and a list column for the references.
 
 In:   a Parquet file. The references are lists of strings, or of structs with "text" (and "weight"); "a.b" names the
-      field b of the struct, or of the list of structs, in the column a. To write: records.
-Out:  one record per row, numbered by rows; other columns pass through where JSON can hold them. Written: one row per
-      example; a key whose values have no type of their own is kept as JSON, in a column with ":json" behind its name.
+      field b of the struct, or of the list of structs, in the column a.
+Out:  one record per row, numbered by rows; other columns pass through where JSON can hold them. And the way back: a key
+      whose values have no type of their own is kept as JSON, in a column with ":json" behind its name.
 Not:  what a record means (jsonl.py).
 """
 
@@ -18,10 +18,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from polyref.data.formats.format import JSON, FileFormat, Losses, Parts, Reading, Shape, Spool, is_whole
-from polyref.data.formats.jsonl import KEPT, LATTICE, PSEUDO_REFERENCES, record_line
-from polyref.data.opening import Line
-from polyref.data.output import open_output
+from polyref.data.formats.format import JSON, FileFormat, Losses, Parts, Reading, Shape, Spool
+from polyref.data.formats.jsonl import KEPT, LATTICE, PSEUDO_REFERENCES, is_whole, record_line
+from polyref.data.opening import Line, open_output
 from polyref.errors import InputError, SettingsError, load_extra
 
 MAGIC = b"PAR1"
@@ -91,15 +90,11 @@ def _check_schema(schema: Any, reading: Reading) -> None:
     twice = next((column for column, count in Counter(schema.names).items() if count > 1), None)
     if twice is not None:
         raise reading.wrong(f'the column "{twice}" comes twice', "give each its own name")
-    there = ", ".join(f'"{column}"' for column in schema.names[:20])
-    for field, option, is_needed in (
-        (fields.references, "--references-field", reading.needs_references),
-        (fields.source, "--source-field", reading.needs_source),
-    ):
-        if is_needed and _type_of(schema, field) is None:
-            cure = f"name another with {option} (the columns here: {there})"
-            raise reading.wrong(f'there is no column "{field}"', cure)
     kind = _type_of(schema, fields.references)
+    if kind is None and reading.needs_references:
+        raise reading.no_column(fields.references, "--references-field", schema.names)
+    if reading.needs_source and _type_of(schema, fields.source) is None:
+        raise reading.no_column(fields.source, "--source-field", schema.names)
     if kind is None or fields.references + JSON in schema.names:
         return
     texts = kind.value_type if _is_list(kind, types) else None
@@ -252,12 +247,9 @@ def _columns(spool: Spool, shape: Shape) -> list[_Column]:
     if shape.ids:
         columns.append(_id_column(fields.id, shape))
     if shape.sources:
-        is_plain = shape.source_kinds <= _TEXTS
-        columns.append(
-            _Column(fields.source, text, lambda parts: parts.source)
-            if is_plain
-            else _Column(fields.source + JSON, text, lambda parts: parts.source_json)
-        )
+        plain = _Column(fields.source, text, lambda parts: parts.source)
+        as_json = _Column(fields.source + JSON, text, lambda parts: parts.source_json)
+        columns.append(plain if shape.source_kinds <= _TEXTS else as_json)
     columns.append(_references_column(fields.references, shape))
     for key in shape.more:
         if is_whole(key):
@@ -290,9 +282,8 @@ def _id_column(name: str, shape: Shape) -> _Column:
 def _references_column(name: str, shape: Shape) -> _Column:
     arrow = pyarrow()
     if not shape.weights and not shape.of_reference:
-        return _Column(
-            name, arrow.list_(arrow.string()), lambda parts: [reference.text for reference in parts.references]
-        )
+        texts = arrow.list_(arrow.string())
+        return _Column(name, texts, lambda parts: [reference.text for reference in parts.references])
     weight = [("weight", arrow.float64())] if shape.weights else []
     more = [(key + JSON, arrow.string()) for key in shape.of_reference]
     struct = arrow.struct([("text", arrow.string()), *weight, *more])
@@ -319,14 +310,10 @@ def _pseudo(parts: Parts) -> list[dict[str, Any]] | None:
 def _other_column(key: str, kinds: set[str]) -> _Column:
     """A column of its own type where all values have one; else JSON."""
     arrow = pyarrow()
-    plain = {"bool": arrow.bool_(), "int": arrow.int64(), "float": arrow.float64()}
+    plain = {"bool": arrow.bool_(), "int": arrow.int64(), "float": arrow.float64(), "text": arrow.string()}
     plain["texts"] = arrow.list_(arrow.string())
-    kind = None
-    if key and not key.endswith(JSON):
-        if kinds <= _TEXTS:
-            kind = arrow.string()
-        elif len(kinds) == 1:
-            kind = plain.get(next(iter(kinds)))
+    kinds = {"text"} if kinds <= _TEXTS else kinds
+    kind = plain.get(next(iter(kinds))) if len(kinds) == 1 and key and not key.endswith(JSON) else None
     if kind is None:
         return _Column(key + JSON, arrow.string(), lambda parts: parts.more.get(key))
     return _Column(key, kind, lambda parts: json.loads(parts.more[key]) if key in parts.more else None)

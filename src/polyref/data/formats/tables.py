@@ -1,10 +1,7 @@
-"""CSV and TSV, read and written: one row per reference with its source repeated, or one row per example with several
-reference columns.
+"""CSV and TSV: one row per reference with its source repeated, or one row per example with several reference columns.
 
-In:   a table with a header. CSV has quotes as in RFC 4180; TSV has none, and its cells are what stands between tabs. To
-      write: records.
-Out:  one record per example, numbered by the line where its first row begins. Written: a table with a header; a text
-      that TSV cannot hold is refused.
+In:   a table with a header. CSV has quotes as in RFC 4180; TSV has none, and its cells are what stands between tabs.
+Out:  one record per example, numbered by the line where its first row begins; and the way back.
 Not:  what a record means (jsonl.py).
 """
 
@@ -18,7 +15,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import chain
+from itertools import chain, groupby
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -33,12 +30,10 @@ from polyref.data.formats.format import (
     Spool,
     as_json,
     has_breaks,
-    is_whole,
 )
-from polyref.data.formats.jsonl import LATTICE, PSEUDO_REFERENCES, Fields, dump, record_line
-from polyref.data.opening import Line, open_input, text_lines, without_compression
-from polyref.data.output import open_output
-from polyref.errors import InputError, OutputError
+from polyref.data.formats.jsonl import LATTICE, PSEUDO_REFERENCES, Fields, dump, is_whole, record_line
+from polyref.data.opening import Line, open_input, open_output, text_lines, without_compression
+from polyref.errors import InputError
 
 Format = Literal["csv", "tsv"]
 WEIGHT, BLEU, FLUENCY, REPEAT = "weight", "bleu", "fluency", "repeat"
@@ -97,9 +92,9 @@ def columns_of(names: Sequence[str], reading: Reading, line: int = 1) -> Columns
     references, has_row_each = _reference_columns(places, fields)
     source = _first(places, [fields.source, fields.source + JSON, *_source_names(fields)])
     if not references and reading.needs_references:
-        raise _no_column(_column_name(fields), "--references-field", names, reading, line)
+        raise reading.no_column(_column_name(fields), "--references-field", names, line)
     if source is None and reading.needs_source:
-        raise _no_column(fields.source, "--source-field", names, reading, line)
+        raise reading.no_column(fields.source, "--source-field", names, line)
     of_row = {name: places.get(name) if has_row_each else None for name in (WEIGHT, BLEU, REPEAT)}
     # Without pseudo-references it is somebody's own column, such as people's ratings.
     fluency = places.get(FLUENCY) if of_row[BLEU] is not None else None
@@ -110,13 +105,6 @@ def columns_of(names: Sequence[str], reading: Reading, line: int = 1) -> Columns
     others = [place for place in rest if place not in of_reference]
     return Columns(
         names, id, source, references, has_row_each, **of_row, fluency=fluency, of_reference=of_reference, others=others
-    )
-
-
-def _no_column(name: str, option: str, names: Sequence[str], reading: Reading, line: int) -> InputError:
-    there = ", ".join(f'"{name}"' for name in names[:20])
-    return reading.wrong(
-        f'there is no column "{name}"', f"name another with {option} (the columns here: {there})", line
     )
 
 
@@ -144,10 +132,6 @@ def _delimiter_of(header: str) -> str:
     """What stands between the names; what stands in quotes does not count."""
     bare = _QUOTED.sub("", header)
     return max(",", ";", "\t", key=bare.count)
-
-
-def _looks(reading: Reading, format: Format) -> bool:
-    return _format_of(reading) == format
 
 
 def _format_of(reading: Reading) -> str | None:
@@ -225,34 +209,24 @@ class _Table:
         if row is None:
             raise self.reading.wrong("the table has no rows", "give at least one")
 
-    # One row per reference
-
     def key(self, row: _Row) -> str:
         """What the rows of one example share: the id, or the source where there is none."""
         id = row.cell(self.columns.id)
         return f"id {id}" if id else f"source {row.cell(self.columns.source)}"
 
-    def neighbours(self) -> Iterator[list[_Row]]:
-        group: list[_Row] = []
-        for row in self.rows:
-            if group and self.key(row) != self.key(group[0]):
-                yield group
-                group = []
-            group.append(row)
-        yield group
-
-    def gathered(self) -> Iterator[list[_Row]]:
+    def gathered(self) -> Iterable[list[_Row]]:
         groups: dict[str, list[_Row]] = {}
         for row in self.rows:
             groups.setdefault(self.key(row), []).append(row)
-        yield from groups.values()
+        return groups.values()
 
     def is_scattered(self) -> bool:
         """Whether the rows of some example stand apart."""
         seen = SeenTexts()
-        return not all(seen.add(self.key(group[0])) for group in self.neighbours())
+        return not all(seen.add(key) for key, _ in groupby(self.rows, self.key))
 
-    def record_of_group(self, group: list[_Row]) -> bytes:
+    def record_of_rows(self, group: list[_Row]) -> bytes:
+        """The record of an example with one row per reference."""
         columns, first, losses = self.columns, group[0], self.reading.losses
         gold: list[Any] = []
         pseudo: list[dict[str, Any]] = []
@@ -307,8 +281,6 @@ class _Table:
             raise self.reading.wrong(f'"{name}" is not a number', "give one, or leave it blank", row.line)
         return number
 
-    # One row per example
-
     def record_of_row(self, row: _Row) -> bytes:
         # An example with fewer references than there are columns leaves cells blank.
         texts = [row.cells[column] for column in self.columns.references]
@@ -356,8 +328,9 @@ def read_table(reading: Reading, format: Format) -> Iterator[Line]:
         with open_input(opened.path) as again:
             scattered = _Table(replace(reading, file=again), format).is_scattered()
     # The rows of one example may stand apart, as they do in the E2E data: then all of them must be held at once.
-    for group in table.gathered() if scattered else table.neighbours():
-        yield Line(group[0].line, table.record_of_group(group), opened.position())
+    groups = table.gathered() if scattered else (list(rows) for _, rows in groupby(table.rows, table.key))
+    for group in groups:
+        yield Line(group[0].line, table.record_of_rows(group), opened.position())
 
 
 # -- writing --------------------------------------------------------------------------------------------------------
@@ -469,13 +442,7 @@ class _Columns:
         return cells | more
 
     def _text(self, text: str, id: str | int) -> str:
-        if self.format == "csv" or not has_breaks(text):
-            return text
-        if self.spool.line_breaks == "refuse":
-            problem = f'{self.spool.path}: a text of example "{id}" has a tab or a line break, which TSV cannot hold'
-            raise OutputError(f"{problem}; choose another format, or --line-breaks space")
-        self.spool.losses.add("texts with tabs or line breaks (written as spaces)")
-        return _BREAKS.sub(" ", text)
+        return text if self.format == "csv" else self.spool.on_one_line(text, id, "TSV")
 
 
 def _is_taken(key: str, fields: Fields) -> bool:
@@ -487,7 +454,7 @@ def _is_taken(key: str, fields: Fields) -> bool:
 
 def _table_format(format: Format) -> FileFormat:
     read, write = partial(read_table, format=format), partial(write_table, format=format)
-    return FileFormat((f".{format}",), read, write, partial(_looks, format=format), has_reference_columns=True)
+    return FileFormat((f".{format}",), read, write, lambda it: _format_of(it) == format, has_reference_columns=True)
 
 
 CSV, TSV = _table_format("csv"), _table_format("tsv")

@@ -1,34 +1,89 @@
-"""A file is written whole or not at all."""
+"""A file is read line by line, plain or compressed; what is written is there whole or not at all."""
 
 import gzip
+import io
 import os
 import re
-import stat
+import sys
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from malformed import BYTE_ORDER_MARK
 
-from polyref.data import open_output
-from polyref.data.output import check_output_is_none_of
+from polyref.data import open_output, read_lines
+from polyref.data.opening import check_output_is_none_of
 from polyref.errors import OutputError
+
+
+def lines_of(folder: Path, content: bytes, name: str = "lines.jsonl", **settings: int) -> list[tuple[int, bytes]]:
+    path = folder / name
+    path.write_bytes(content)
+    return [(line.number, line.content) for line in read_lines(str(path), **settings)]
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (b"a\nb\n", [(1, b"a"), (2, b"b")]),
+        (b"a\nb", [(1, b"a"), (2, b"b")]),
+        (b"a\r\nb\r\n", [(1, b"a"), (2, b"b")]),
+        (b"\n\na\n \t\nb", [(3, b"a"), (5, b"b")]),
+        (BYTE_ORDER_MARK + b"a\nb\n", [(1, b"a"), (2, b"b")]),
+        (BYTE_ORDER_MARK + b"\na\n", [(2, b"a")]),
+        ("\u2028a\u0085\n".encode(), [(1, "\u2028a\u0085".encode())]),
+    ],
+    ids=["lines", "no end", "carriage returns", "blank lines", "a mark", "a mark alone", "other breaks"],
+)
+def test_lines_come_with_their_numbers_and_without_their_ends(content, expected, tmp_path: Path):
+    assert lines_of(tmp_path, content) == expected
+
+
+@pytest.mark.parametrize("name", ["lines.jsonl.gz", "lines.jsonl", "lines.gz.part"])
+def test_gzip_is_known_by_its_content(name, tmp_path: Path):
+    assert lines_of(tmp_path, gzip.compress(b"a\nb\n"), name) == [(1, b"a"), (2, b"b")]
+
+
+def test_gzip_files_can_be_put_one_behind_the_other(tmp_path: Path):
+    content = gzip.compress(b"a\nb") + gzip.compress(b"c\nd\n")
+    assert lines_of(tmp_path, content, "lines.gz") == [(1, b"a"), (2, b"bc"), (3, b"d")]
+
+
+def test_a_byte_order_mark_is_taken_off_inside_gzip_too(tmp_path: Path):
+    assert lines_of(tmp_path, gzip.compress(BYTE_ORDER_MARK + b"a\n"), "lines.gz") == [(1, b"a")]
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\r\n"], ids=["newline", "carriage return"])
+@pytest.mark.parametrize("mark", [b"", BYTE_ORDER_MARK], ids=["plain", "mark"])
+def test_a_line_as_long_as_the_limit_is_read_and_counts_as_one(mark, end, tmp_path: Path):
+    content = mark + b"x" * 10 + end + b"y" * 10 + end + b"z" * 10
+    expected = [(1, b"x" * 10), (2, b"y" * 10), (3, b"z" * 10)]
+    assert lines_of(tmp_path, content, max_line_bytes=10) == expected
+
+
+def test_the_position_grows_to_the_size_of_the_file(tmp_path: Path):
+    path = tmp_path / "lines.jsonl"
+    path.write_bytes(b"".join(b"%050000d\n" % number for number in range(20)))
+    positions = [line.position for line in read_lines(str(path))]
+    assert positions == sorted(positions)
+    assert 0 < positions[0] < positions[-1] == path.stat().st_size
+
+
+def test_lines_are_read_one_at_a_time(tmp_path: Path):
+    path = tmp_path / "lines.gz"
+    path.write_bytes(gzip.compress(b"a\n") + b"broken")
+    assert next(read_lines(str(path))).content == b"a"
+
+
+@pytest.mark.parametrize("content", [b"a\n\nb\n", gzip.compress(b"a\n\nb\n")], ids=["plain", "gzip"])
+def test_a_dash_is_standard_input(content, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
+    assert [(line.number, line.content) for line in read_lines("-")] == [(1, b"a"), (3, b"b")]
 
 
 def write(path: Path, content: bytes = b"new\n") -> None:
     with open_output(str(path)) as stream:
         stream.write(content)
-
-
-def mode_of(path: Path) -> int:
-    return stat.S_IMODE(path.stat().st_mode)
-
-
-@pytest.fixture
-def umask() -> Iterator[None]:
-    before = os.umask(0o027)
-    yield
-    os.umask(before)
 
 
 def test_the_file_takes_its_name_only_at_the_end(tmp_path: Path):
@@ -59,13 +114,6 @@ def test_an_error_leaves_an_older_file_as_it_was(tmp_path: Path):
     assert [path.read_bytes() for path in tmp_path.iterdir()] == [b"old\n"]
 
 
-def test_an_older_file_is_replaced(tmp_path: Path):
-    target = tmp_path / "out.jsonl"
-    target.write_bytes(b"older and longer\n")
-    write(target)
-    assert target.read_bytes() == b"new\n"
-
-
 def test_a_name_in_gz_is_compressed_to_the_same_bytes_each_time(tmp_path: Path):
     first, second = tmp_path / "first.gz", tmp_path / "second.jsonl.gz"
     for target in (first, second):
@@ -73,33 +121,6 @@ def test_a_name_in_gz_is_compressed_to_the_same_bytes_each_time(tmp_path: Path):
     assert gzip.decompress(first.read_bytes()) == b"new\n" * 1000
     assert first.read_bytes() == second.read_bytes()
     assert first.read_bytes()[4:8] == bytes(4)  # gzip's place for the time
-
-
-def test_a_symbolic_link_stays_and_its_target_is_replaced(tmp_path: Path):
-    elsewhere = tmp_path / "elsewhere"
-    elsewhere.mkdir()
-    target, link = elsewhere / "target.jsonl", tmp_path / "link.jsonl"
-    target.write_bytes(b"old\n")
-    link.symlink_to(target)
-    write(link)
-    assert link.is_symlink()
-    assert target.read_bytes() == b"new\n"
-    assert list(elsewhere.iterdir()) == [target]
-
-
-@pytest.mark.usefixtures("umask")
-def test_a_new_file_has_the_permissions_that_the_umask_leaves(tmp_path: Path):
-    write(tmp_path / "out.jsonl")
-    assert mode_of(tmp_path / "out.jsonl") == 0o640
-
-
-@pytest.mark.usefixtures("umask")
-def test_a_replaced_file_keeps_its_permissions(tmp_path: Path):
-    target = tmp_path / "out.jsonl"
-    target.write_bytes(b"old\n")
-    target.chmod(0o604)
-    write(target)
-    assert mode_of(target) == 0o604
 
 
 def test_a_missing_folder_is_refused(tmp_path: Path):
