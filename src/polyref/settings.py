@@ -234,7 +234,7 @@ def _checked(name: str, value: Any, kind: Any, declared: Declared) -> Any:
     cure = wanted(kind, declared)
     if isinstance(given, str) and str in kinds:
         cure = "give a string of Unicode characters, without \\0"
-    elif isinstance(given, float) and math.isinf(given):
+    elif value == math.inf and declared.at_most is declared.below is None:
         cure = cure.replace("a number", "a finite number")
     raise SettingsError(f"{verb} {shown(given)}", meant + cure, key=name)
 

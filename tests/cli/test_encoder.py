@@ -150,6 +150,18 @@ def test_every_option_arrives_where_it_belongs(run, tmp_path: Path):
     }
 
 
+def test_updates_are_a_limit_without_one_of_epochs(run, text: Path, tmp_path: Path):
+    torch_here()
+    sizes = ["--vector-size", 8, "--state-size", 6, "--cutoff", 1, "--held-out", 0.2, "--threads", 1]
+    options = [*sizes, "--words-at-once", 100, "--stop-after", 99, "--updates", 133]
+    done = run("encoder", "train", text, "-o", tmp_path / "mine", *options)
+    assert (done.code, done.err) == (0, "")
+    training = json.loads((tmp_path / "mine" / "config.json").read_text())["training"]
+    epochs = training["epochs"]
+    assert epochs > 20
+    assert done.out.decode().count("in validation") == len(training["perplexity_by_epoch"]) == epochs + 1
+
+
 @pytest.mark.parametrize(
     ("option", "value", "said"),
     [

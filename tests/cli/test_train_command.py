@@ -58,7 +58,7 @@ def test_check_writes_the_recipe_out_whole_and_trains_nothing(run, tmp_path: Pat
 
 
 def test_keys_are_listed(run):
-    assert b"| `fit.epochs` | `20` | Largest number of passes over the data. |" in run("train", "--keys").out
+    assert b"| `fit.updates` |  | Largest number of updates. Without it: no limit. |" in run("train", "--keys").out
 
 
 @pytest.mark.parametrize(

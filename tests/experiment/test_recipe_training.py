@@ -82,6 +82,21 @@ def test_a_run_that_was_stopped_ends_with_the_same_weights_and_log(tmp_path: Pat
     assert logs[0] == logs[1]
 
 
+def test_a_run_ends_after_its_updates_and_goes_on_exactly_when_it_is_given_more(tmp_path: Path, data):
+    validation = {"metrics": [], "goal": "perplexity"}
+    tables = {name: made_up.recipe(tmp_path / name, data, validation=validation) for name in ("longer", "whole")}
+    for table in tables.values():
+        del table["fit"]["epochs"]
+    [short] = polyref.train(tables["longer"], overrides=["fit.updates=20"])
+    assert (short.updates, short.epochs, len(short.history)) == (20, 1, 2)
+    assert load_model(tmp_path / "longer").generate(["who[cat], where[mat], number[1]"])[0][0].text is not None
+    [line] = [line for line in made_up.log_of(tmp_path / "longer") if line["what"] == "end"]
+    assert line["scores"] == {"perplexity": line["validation"]}
+    found = [polyref.train(table, overrides=["fit.updates=50"])[0] for table in tables.values()]
+    assert (found[0].updates, found[0].epochs, found[0].history) == (50, 3, found[1].history)
+    assert weights(tmp_path / "longer") == weights(tmp_path / "whole")
+
+
 def test_the_seed_decides(tmp_path: Path, data):
     found = set()
     for name, seed in (("a", 1), ("b", 1), ("c", 2)):

@@ -76,21 +76,67 @@ def test_a_run_that_is_through_can_be_made_longer(tmp_path: Path):
     assert weights_of(longer) == weights_of(whole)
 
 
+# Validations lower the learning rate, and none ends the run: one too many would be seen in the weights.
+SLOWING = Decay(factor=0.8, gain=0.9, stop_after=99)
+
+
+@pytest.mark.parametrize("average", [None, 0.9])
+@pytest.mark.parametrize("validate_every", [None, 5])
+@pytest.mark.parametrize(
+    ("first", "then"),
+    [
+        ({"updates": 3}, {"updates": 30}),
+        ({"updates": 10}, {"updates": 30}),
+        ({"updates": BATCHES}, {"updates": 30}),
+        ({"updates": 2 * BATCHES + 1}, {"updates": None, "epochs": 4}),
+        ({"epochs": 2}, {"epochs": 4}),
+        ({"epochs": 1, "updates": 100}, {"epochs": 100, "updates": 30}),
+    ],
+)
+def test_a_run_that_ended_at_its_limit_goes_on_as_if_it_had_not(tmp_path: Path, first, then, validate_every, average):
+    choices = {"validate_every": validate_every, "average": average, "decay": SLOWING, "save_every": 1000}
+    train(tmp_path / "longer", **choices, **{"epochs": None, **first})
+    longer, counters = train(tmp_path / "longer", **choices, **{"epochs": None, **then})
+    whole, counters_too = train(tmp_path / "whole", **choices, **{"epochs": None, **then})
+    assert weights_of(longer) == weights_of(whole)
+    assert counters == counters_too
+
+
 @pytest.mark.parametrize("validate_every", [None, 5])
 @pytest.mark.parametrize("updates", [3, 10, BATCHES, 2 * BATCHES + 1, 100])
-def test_a_run_ends_after_its_updates_and_goes_on_where_it_ended_when_it_gets_more(
-    tmp_path: Path, updates, validate_every
-):
-    choices = {"validate_every": validate_every, "validations": [1 / n for n in range(1, 20)], "save_every": 1000}
+def test_a_run_ends_after_its_updates_with_a_validation_and_a_checkpoint(tmp_path: Path, updates, validate_every):
+    choices = {"epochs": None, "updates": updates, "validate_every": validate_every, "save_every": 1000}
     told: list[Step] = []
-    _, counters = train(tmp_path / "first", updates=updates, on_step=told.append, **choices)
-    assert counters.updates == min(updates, 4 * BATCHES)
-    assert counters.best_updates == counters.updates  # what it ends with has been validated
-    assert is_finished(tmp_path / "first", replace(SETTINGS, updates=updates, validate_every=validate_every))
-    assert train(tmp_path / "first", updates=updates, **choices)[1] == counters
-    longer, _ = train(tmp_path / "first", updates=200, **choices | {"validations": [0.5 / n for n in range(20, 40)]})
-    whole, _ = train(tmp_path / "whole", **choices)
-    assert weights_of(longer) == weights_of(whole)
+    falling = [1 / n for n in range(1, 99)]
+    model, counters = train(tmp_path, on_step=told.append, validations=falling, **choices)
+    assert counters.updates == counters.best_updates == updates
+    assert told[-1].updates == updates
+    assert told[-1].validation == counters.best
+    assert where_it_stands(tmp_path).updates == updates
+    assert is_finished(tmp_path, replace(SETTINGS, **choices))
+    # It has ended: nothing is done again, and the model is the same.
+    again, counters_too = train(tmp_path, on_step=told.append, validations=[], **choices)
+    assert (weights_of(again), counters_too, told[-1].updates) == (weights_of(model), counters, updates)
+
+
+def test_a_worse_validation_at_the_end_leaves_the_best_weights(tmp_path: Path):
+    best, _ = train(tmp_path / "best", validations=[1.0], epochs=1)
+    ended, counters = train(tmp_path / "ended", validations=[1.0, 2.0], epochs=None, updates=BATCHES + 2)
+    assert weights_of(ended) == weights_of(best)
+    assert (counters.best, counters.history) == (1.0, [1.0, 2.0])
+
+
+@pytest.mark.parametrize(
+    ("choices", "updates"),
+    [
+        ({"epochs": 2, "updates": 100}, 2 * BATCHES),
+        ({"epochs": 2, "updates": 3}, 3),
+        ({"epochs": None, "updates": 200}, 200),  # no limit of epochs
+        ({"epochs": None}, 20 * BATCHES),
+    ],
+)
+def test_the_limit_that_comes_first_counts(tmp_path: Path, choices, updates):
+    assert train(tmp_path, decay=SLOWING, **choices)[1].updates == updates
 
 
 def test_how_often_it_saves_does_not_change_a_run(tmp_path: Path):
@@ -168,7 +214,7 @@ def test_a_run_that_is_over_before_it_has_validated_validates_once(tmp_path: Pat
     _, counters = train(tmp_path, epochs=epochs, validations=[3.5], on_step=told.append, **NEVER)
     assert (counters.best, counters.history, counters.best_updates) == (3.5, [3.5], counters.updates)
     [step] = told
-    assert (step.what, step.validation, step.is_best, step.updates) == ("validation", 3.5, True, counters.updates)
+    assert (step.what, step.validation, step.is_best, step.updates) == ("end", 3.5, True, counters.updates)
     assert step.epoch == counters.best_epoch == (1 if updates == 2 * BATCHES + 1 else 2)
     # Once: it is written down.
     assert train(tmp_path, epochs=epochs, validations=[], **NEVER)[1] == counters

@@ -17,6 +17,7 @@ from polyref.errors import InputError, SettingsError
 from polyref.text import TextSettings
 
 if TYPE_CHECKING:
+    from polyref.fit import FitSettings
     from polyref.fit.loop import Step
 
 Texts = Annotated[
@@ -28,7 +29,7 @@ MOST_THREADS = 1024
 _NOT_OF_ENCODERS = ("average", "validate_every", "recent", "patience", "precision")
 
 
-@o.from_settings(settings=("buckets", "spelled", "goal", "updates", "weight_decay", *_NOT_OF_ENCODERS))
+@o.from_settings(settings=("buckets", "spelled", "goal", "weight_decay", *_NOT_OF_ENCODERS))
 def train(
     texts: Texts,
     output: Annotated[str, typer.Option("-o", "--output", metavar="FOLDER", help="Where the encoder goes.")],
@@ -59,7 +60,7 @@ def train(
         if not 1 <= threads <= MOST_THREADS:
             raise SettingsError(f"threads is {threads}; give a number from 1 to {MOST_THREADS}")
         torch.set_num_threads(threads)
-    with _progress(settings.fit.epochs, quiet=as_json) as (on_start, on_step):
+    with _progress(settings.fit, quiet=as_json) as (on_start, on_step):
         train_encoder(
             texts, output, settings, vectors=vectors, without=without or (), on_start=on_start, on_step=on_step
         )
@@ -67,15 +68,17 @@ def train(
 
 
 @contextmanager
-def _progress(epochs: int, *, quiet: bool) -> Iterator[tuple[Callable[[Corpus], None], Callable[[Step, int], None]]]:
+def _progress(
+    settings: FitSettings, *, quiet: bool
+) -> Iterator[tuple[Callable[[Corpus], None], Callable[[Step, int], None]]]:
     """A line on standard output for each epoch; a bar on standard error where that is a terminal."""
-    from math import exp
+    from math import exp, inf
 
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
     columns = [
-        TextColumn("epoch {task.fields[epoch]}/" + str(epochs)),
+        TextColumn("epoch {task.fields[epoch]}" + ("" if settings.most_epochs == inf else f"/{settings.most_epochs}")),
         BarColumn(),
         TextColumn("perplexity {task.fields[perplexity]}"),
         TimeElapsedColumn(),
@@ -100,12 +103,12 @@ def _progress(epochs: int, *, quiet: bool) -> Iterator[tuple[Callable[[Corpus], 
             done = step.epoch * batches + step.batch
             bar.update(
                 task,
-                total=epochs * batches,
+                total=min(settings.most_epochs * batches, settings.updates or inf),
                 completed=done,
                 epoch=step.epoch + 1,
                 perplexity=f"{exp(min(step.loss, 50)):.2f}",
             )
-            if step.what == "epoch" and not quiet:
+            if step.what in ("epoch", "end") and not quiet:
                 best = "" if step.validation != step.best else "  best so far"
                 _say(
                     f"epoch {step.epoch + 1:>3}  learning rate {step.learning_rate:.2g}  perplexity in training "

@@ -75,7 +75,7 @@ def _check_stages(stages: Sequence[Stage]) -> None:
         if has_checkpoint(Path(after.run.output)) and not is_finished(Path(before.run.output), before.fit):
             raise SettingsError(
                 f'stage "{before.name}" would train on, but "{after.name}" has begun from it; '
-                "give the epochs that it had, or another folder"
+                "give the epochs and updates that it had, or another folder"
             )
 
 
@@ -100,12 +100,12 @@ def _train(
 
         def tell(step: Step) -> None:
             log.step(step, run.validation.scores)
-            if step.is_best:
+            if step.is_best and step.what != "end":  # so that there is a model while the run goes on
                 save_model(model, folder, weights=folder / BEST)
             on_step(step)
 
         counters = _fit(run, stage, folder, processes, tell)
-        save_model(model, folder, weights=folder / BEST)
+        save_model(model, folder)
         log.line(f"best: {stage.validation.goal} {counters.best:.4g} after {counters.best_updates:,} updates: {folder}")
     return _trained(folder, counters)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from dataclasses import asdict
 from typing import Literal
 
@@ -16,6 +17,7 @@ Optimiser = Literal["sgd", "adamw"]
 Goal = Literal["lowest", "highest"]
 Precision = Literal["float32", "bfloat16"]
 Device = Literal["auto", "cpu", "cuda"]
+_EPOCHS = 20
 
 
 @settings
@@ -47,10 +49,14 @@ class Decay:
 class FitSettings:
     """How a model is trained."""
 
-    epochs: int = setting(20, "Largest number of passes over the data.", at_least=1, metavar="N")
-    updates: int | None = setting(
-        None, "Largest number of updates.", unset="as many as the epochs have", at_least=1, metavar="N"
+    epochs: int | None = setting(
+        None,
+        "Largest number of passes over the data.",
+        unset=f"{_EPOCHS}, or no limit if updates is given",
+        at_least=1,
+        metavar="N",
     )
+    updates: int | None = setting(None, "Largest number of updates.", unset="no limit", at_least=1, metavar="N")
     optimiser: Optimiser = setting("adamw", "adamw, or sgd: plain gradient descent.")
     learning_rate: float = setting(1e-3, "Learning rate at the start.", above=0, at_most=100, metavar="R")
     weight_decay: float = setting(0.0, "Weight decay of the optimiser.", at_least=0, at_most=1, metavar="D")
@@ -77,6 +83,13 @@ class FitSettings:
         None, "Stop when that mean has not improved for this many validations.", at_least=1, metavar="N"
     )
     precision: Precision = setting("float32", "bfloat16: attention and output layer on GPUs that support it.")
+
+    @property
+    def most_epochs(self) -> float:
+        """The limit in epochs. Whoever limits the updates, and not the epochs, wants that many updates."""
+        if self.epochs is not None:
+            return self.epochs
+        return _EPOCHS if self.updates is None else math.inf
 
 
 def fingerprint(*parts: object) -> str:

@@ -51,6 +51,9 @@ class Counters:
     loss: float = 0.0  # of this epoch so far, summed over its items
     items: int = 0
     history: list[float] = field(default_factory=list)  # all validations
+    extra: float | None = (
+        None  # the validation at the end of a run, where none was due: more epochs or updates forget it
+    )
 
     @property
     def epoch_of_update(self) -> int:

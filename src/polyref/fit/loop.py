@@ -16,10 +16,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, repeat
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar, cast
 
 import torch
 
@@ -39,7 +39,7 @@ from polyref.fit.checkpoint import (
 from polyref.fit.processes import Costing, Processes, check_precision, shared
 
 Batch = TypeVar("Batch")
-What = Literal["update", "validation", "epoch"]
+What = Literal["update", "validation", "epoch", "end"]
 _CURE = "lower the learning rate, and start again in another folder"
 
 
@@ -47,7 +47,8 @@ _CURE = "lower the learning rate, and start again in another folder"
 class Step:
     """What is reported of a run: after an update, after a validation inside an epoch, after an epoch.
 
-    An epoch that ends with a validation has it in its own step.
+    An epoch that ends with a validation has it in its own step. At the end there is one more if the last updates were
+    not validated.
     """
 
     what: What
@@ -104,14 +105,35 @@ def fit(
         if _is_capped(counters, settings):  # inside an epoch, which more updates would go on with
             now.save()
             break
-        on_step(now.judge("epoch") if _is_due(counters, settings) else _step("epoch", counters))
+        on_step(now.judge("epoch") if settings.validate_every is None else _step("epoch", counters))
         counters.epoch, counters.batch, counters.loss, counters.items = counters.epoch + 1, 0, 0.0, 0
         now.save()
-    if counters.is_unjudged:  # it ended inside an epoch, or behind the last of the epochs that it has now
-        on_step(now.judge("validation"))
-        now.save()
-    processes.wait()
-    load_best(folder, model)
+    return _ended(now, on_step)
+
+
+def _ended(run: _Run, on_step: Callable[[Step], None]) -> Counters:
+    """Leave the best weights in the model, after one more validation if the last updates had none.
+
+    That one is kept apart, and its weights are those of the checkpoint: a run that is given more epochs or updates goes
+    on as if it had not ended here.
+    """
+    counters, model = run.counters, run.state.model
+    is_best = False
+    if counters.is_unjudged:
+        is_new = counters.extra is None
+        if is_new:
+            counters.extra = _validated(run)
+            run.save()
+        value = cast(float, counters.extra)
+        counters = replace(counters, history=[*counters.history])
+        is_best = _judge(value, counters, run.settings)
+        if is_new:
+            on_step(_step("end", counters, validation=value, is_best=is_best))
+    run.processes.wait()
+    if is_best:
+        _give(model, run.state.average)
+    else:
+        load_best(run.folder, model)
     model.eval()
     return counters
 
@@ -127,7 +149,9 @@ def check_run(folder: Path, run: str, processes: Processes) -> None:
 def is_finished(folder: Path, settings: FitSettings) -> bool:
     """Whether the run in a folder has nothing left to do under these settings; nothing is written."""
     counters = where_it_stands(folder)
-    return counters is not None and _is_through(counters, settings) and not counters.is_unjudged
+    if counters is None or not _is_through(counters, settings):
+        return False
+    return not counters.is_unjudged or counters.extra is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,6 +222,7 @@ def _update(run: _Run, costing: torch.nn.Module, batch: Any) -> Step:
     counters.items += int(all_items)
     counters.batch += 1
     counters.updates += 1
+    counters.extra = None
     if settings.average is not None:
         _take_in(state, settings.average, counters.updates)
     return _step("update", counters, batch_loss=total / all_items, items=int(all_items))
@@ -242,18 +267,13 @@ def _gain(value: float, best: float | None, settings: FitSettings) -> float:
     return better / max(abs(best), 1e-12)
 
 
-def _is_due(counters: Counters, settings: FitSettings) -> bool:
-    """Whether an epoch that is over ends with a validation; the last one always does, if its last update had none."""
-    return counters.is_unjudged and (settings.validate_every is None or counters.epoch + 1 == settings.epochs)
-
-
 def _is_capped(counters: Counters, settings: FitSettings) -> bool:
     return settings.updates is not None and counters.updates >= settings.updates
 
 
 def _is_through(counters: Counters, settings: FitSettings) -> bool:
     """Whether all epochs or updates are done, or more are of no use."""
-    if counters.epoch >= settings.epochs or _is_capped(counters, settings):
+    if counters.epoch >= settings.most_epochs or _is_capped(counters, settings):
         return True
     if counters.without_gain >= settings.decay.stop_after:
         return True
