@@ -80,7 +80,7 @@ def draw_fresh(
     a thousand sentences, and begins again behind the last one that passes.
     """
     if epoch < 0:
-        raise SettingsError(f"the epoch is {epoch}; give 0 or more")
+        raise SettingsError(f"the epoch is {epoch}", "give 0 or more")
     search = SearchSettings(seed, settings.min_bleu)
     tools = tools or _default_tools()
     found: list[tuple[PseudoReference, ...]] = []

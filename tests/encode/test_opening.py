@@ -11,9 +11,9 @@ from samples import CAT, captions
 import polyref
 from polyref import AlignSettings, Lattice, SettingsError, open_encoder
 from polyref.draw.aligned import compare
-from polyref.encode import DEFAULT, ContextEncoder, default_encoder
+from polyref.encode import DEFAULT, ContextEncoder, WordVectors, default_encoder
 from polyref.encode.context import read_config
-from polyref.encode.opening import BUILTIN, builtin_folder
+from polyref.encode.opening import BUILTIN, KINDS, Kind, builtin_folder, is_encoder
 
 SENTENCES = [text.split() for text in (*CAT, "she sold it .", "zorblat", *(first for first, *_ in captions(200)))]
 FOREIGN = {
@@ -90,6 +90,22 @@ def test_the_default_is_one_of_the_encoders_inside(english: ContextEncoder):
 
 def test_it_is_opened_once():
     assert open_encoder("english") is open_encoder("english")
+
+
+def test_a_line_in_the_kinds_is_all_that_a_new_encoder_needs(monkeypatch: pytest.MonkeyPatch):
+    table = WordVectors(["cat"], np.ones((1, 2)))
+    monkeypatch.setitem(KINDS, "mine", Kind("WORD", lambda rest: table, lambda rest: rest == "cat"))
+    assert open_encoder("mine:cat") is table
+    assert (is_encoder("mine:cat"), is_encoder("mine:dog"), is_encoder("mine:")) == (True, False, False)
+    with pytest.raises(SettingsError, match=r'there is no encoder "yours:cat"; give english, .* or mine:WORD$'):
+        open_encoder("yours:cat")
+
+
+def test_whether_there_is_an_encoder_is_told_without_opening_it(tmp_path: Path):
+    (tmp_path / "table.txt").touch()
+    there = ["english", str(tmp_path), f"vectors:{tmp_path / 'table.txt'}", "huggingface:owner/name"]
+    missing = ["", "french", str(tmp_path / "none"), f"vectors:{tmp_path / 'none.txt'}", "vectors:", "huggingface:"]
+    assert list(map(is_encoder, [*there, *missing])) == [True] * 4 + [False] * 6
 
 
 def test_it_tells_its_baseline(english: ContextEncoder):

@@ -24,18 +24,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
 from polyref.encode.encoder import Encoding
-from polyref.encode.network import (
-    INPUT_STEP,
-    Direction,
-    Doubles,
-    Floats,
-    Ints,
-    Output,
-    States,
-    on_grid,
-    output_shapes,
-    run,
-)
+from polyref.encode.network import INPUT_STEP, Direction, Floats, Ints, Output, States, on_grid, output_shapes, run
 from polyref.errors import InputError, SettingsError
 from polyref.files import write_whole, writing
 
@@ -47,7 +36,6 @@ _SMALL = 2_000  # words for which loading the kernel does not pay
 _LEAST_WORDS = 40  # fewer do not tell a language
 _MANY_WORDS = 1000
 _COMMON_WORDS, _COMMON_SHARE = 100, 0.2  # in English that is hardly ever less than 0.3, in French or German than 0.15
-_SHORTEST_PIECE, _LONGEST_PIECE = 3, 5
 _MOST_LETTERS = 40  # of a longer word, the first ones; it is an address or a mistake
 
 Made = TypeVar("Made")
@@ -88,11 +76,7 @@ class Vocabulary:
 def pieces(word: str, buckets: int) -> tuple[int, ...]:
     """A word by its spelling: the buckets of its runs of three to five letters, edges marked; at least one."""
     marked = f"<{word[:_MOST_LETTERS]}>"
-    found = [
-        marked[start : start + length]
-        for length in range(_SHORTEST_PIECE, _LONGEST_PIECE + 1)
-        for start in range(len(marked) - length + 1)
-    ]
+    found = [marked[start : start + length] for length in (3, 4, 5) for start in range(len(marked) - length + 1)]
     return tuple([crc32(piece.encode("utf-8", "surrogatepass")) % buckets for piece in found or [marked]])
 
 
@@ -262,11 +246,10 @@ class ContextEncoder:
         # Little text may happen to be full of names; what tells its language then are the words between them.
         common = sum(0 <= self._vocabulary.find(word) < _COMMON_WORDS for word in words)
         if len(words) >= _MANY_WORDS or common < _COMMON_SHARE * len(words):
-            raise SettingsError(
-                f'the encoder "{self.name}" does not know {len(unknown) / len(words):.0%} of these words '
-                f"({', '.join(list(dict.fromkeys(unknown))[:5])}, ...); give an encoder of that language "
-                "(vectors:FILE, huggingface:NAME or the folder of one that you trained), or set align to hard"
-            )
+            share, some = f"{len(unknown) / len(words):.0%}", ", ".join(list(dict.fromkeys(unknown))[:5])
+            problem = f'the encoder "{self.name}" does not know {share} of these words ({some}, ...)'
+            others = "vectors:FILE, huggingface:NAME or the folder of one that you trained"
+            raise SettingsError(problem, f"give an encoder of that language ({others}), or set align to hard")
 
     def encode(self, sentences: Sequence[Sequence[str]]) -> list[Encoding]:
         distinct = list(dict.fromkeys(map(tuple, sentences)))
@@ -304,11 +287,11 @@ class ContextEncoder:
 
         return self._each(sentences, both)
 
-    def log_probabilities(self, sentences: Sequence[Sequence[str]]) -> list[Doubles]:
+    def log_probabilities(self, sentences: Sequence[Sequence[str]]) -> list[npt.NDArray[np.float64]]:
         """Of each word of each sentence, given all the others; words that cannot be predicted are one, the unknown."""
         return self._each(sentences, self._log_probabilities)
 
-    def _log_probabilities(self, read: _Read) -> Iterable[Doubles]:
+    def _log_probabilities(self, read: _Read) -> Iterable[npt.NDArray[np.float64]]:
         before, behind = read.forward.of_word[~read.is_last], read.backward.of_word[~read.is_first]
         # Sentences that share words mostly share what is around them: each such place is worked out once.
         places, place = np.unique(np.stack([before, behind, read.words]), axis=1, return_inverse=True)
@@ -356,10 +339,9 @@ class ContextEncoder:
         self._words_seen += len(flat)
 
         def run_one(side: str, edge: Floats, ordered: list[Ints]) -> States:
-            weights = self._directions[side]
+            weights, backwards, compiled = self._directions[side], side == "backward", self._words_seen >= _SMALL
             read = np.concatenate([edge[None], vectors]) @ weights.read + weights.bias
-            compiled = self._words_seen >= _SMALL
-            return run(weights, read, ordered, backwards=side == "backward", compiled=compiled)
+            return run(weights, read, ordered, backwards=backwards, compiled=compiled)
 
         forward = run_one("forward", edges[0], [np.array([0, *words]) for words in numbered])
         backward = run_one("backward", edges[1], [np.array([*words, 0]) for words in numbered])

@@ -79,7 +79,7 @@ def measure_baseline(encoder: Encoder, sentences: Sequence[Sequence[str]]) -> fl
     apart = sentence[:, None] != sentence[None, :]
     if apart.sum() < 2 * _LEAST_PAIRS:
         problem = f"{encoder.name} knows too few words of the sample text to measure its baseline"
-        raise SettingsError(f"{problem}; set similarity to cosine")
+        raise SettingsError(problem, "set similarity to cosine")
     products = vectors @ vectors.T
     squares = products.diagonal()
     lengths = np.sqrt(squares[:, None] * squares[None, :])

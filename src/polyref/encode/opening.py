@@ -48,7 +48,7 @@ def open_encoder(name: str) -> Encoder:
     if not is_encoder(name):
         kinds = " or ".join(f"{kind}:{KINDS[kind].takes}" for kind in KINDS)
         choices = f"give {', '.join(BUILTIN)}, the folder of one that you trained, {kinds}"
-        raise SettingsError(f'there is no encoder "{name}"; {choices}')
+        raise SettingsError(f'there is no encoder "{name}"', choices)
     return open_language_model(name)
 
 
@@ -66,7 +66,7 @@ def open_language_model(name: str) -> ContextEncoder:
         return open_builtin(name)
     if not name or not Path(name).is_dir():
         choices = f"give {', '.join(BUILTIN)} or the folder of one that you trained"
-        raise SettingsError(f'there is no language model "{name}"; {choices}')
+        raise SettingsError(f'there is no language model "{name}"', choices)
     return ContextEncoder.load(name)
 
 

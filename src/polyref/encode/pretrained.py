@@ -78,7 +78,7 @@ class PretrainedEncoder:
                 layers = config.num_hidden_layers
                 layer = (layers + 1) // 2 if layer is None else layer
                 if not 0 <= layer <= layers:
-                    raise SettingsError(f"{name} has no layer {layer}; choose one from 0 to {layers}")
+                    raise SettingsError(f"{name} has no layer {layer}", f"choose one from 0 to {layers}")
                 model, tokenizer = _load(folder, config)
                 if not tokenizer.is_fast or len(tokenizer) <= len(tokenizer.all_special_ids):
                     raise InputError("there is no fast tokenizer", "put its tokenizer.json into the folder", file=name)
@@ -135,7 +135,7 @@ class PretrainedEncoder:
         [window, *_] = self._windows(" ".join(unrelated_sentences()[0]))
         states = self._states(window)
         if len(states) != len(window.ids):
-            raise SettingsError(f"layer {self._layer} of {self.name} merges sub-words; choose a lower one")
+            raise SettingsError(f"layer {self._layer} of {self.name} merges sub-words", "choose a lower one")
         if not np.isfinite(states).all():
             cure = "fetch or save the model again, or choose another layer"
             raise InputError(f"weights of layer {self._layer} are missing or not numbers", cure, file=self.name)

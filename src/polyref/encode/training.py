@@ -53,12 +53,12 @@ def train_encoder(
     settings = settings or TrainSettings()
     folder = Path(folder)
     if (folder / CONFIG).exists():
-        raise SettingsError(f"{folder} holds a finished encoder; give another folder, or delete it")
+        raise SettingsError(f"{folder} holds a finished encoder", "give another folder, or delete it")
     table = None if vectors is None else WordVectors.load(vectors)
     if table is not None:
         settings = replace(settings, model=replace(settings.model, vector_size=table.size))
     elif settings.model.freeze:
-        raise SettingsError("there are no vectors to freeze; give a table of vectors")
+        raise SettingsError("there are no vectors to freeze", "give a table of vectors")
     corpus = read_corpus(paths, without, settings, table)
     on_start(corpus)
     work = folder / "training"

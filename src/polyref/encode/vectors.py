@@ -49,9 +49,11 @@ class WordVectors:
         self._row: dict[str, int] = {}
         for row, word in enumerate(words):
             self._row.setdefault(str(word), row)
+        self.words = list(self._row)  # in the order of the table
+        self.size = int(vectors.shape[1])  # of a vector
         scaled = vectors if units else _in_parts(vectors)
         # Row -1 is what an unknown word gets.
-        self._vectors = np.concatenate([scaled, np.zeros((1, scaled.shape[1]), np.float16)], dtype=np.float16)
+        self._vectors = np.concatenate([scaled, np.zeros((1, self.size), np.float16)], dtype=np.float16)
 
     @classmethod
     def load(cls, path: str) -> WordVectors:
@@ -64,16 +66,6 @@ class WordVectors:
         if not len(words):
             raise InputError("the table is empty", "give at least one word", file=path)
         return cls(words, scaled, name=f"vectors:{path}", hash=digest, units=True)
-
-    @property
-    def size(self) -> int:
-        """The length of a vector."""
-        return int(self._vectors.shape[1])
-
-    @property
-    def words(self) -> list[str]:
-        """The words of the table, in its order."""
-        return list(self._row)
 
     @cached_property
     def baseline(self) -> float:
