@@ -3,7 +3,7 @@
 In:   a `datasets.Dataset` with one row per example, or examples; a stream; tokens that a trainer has generated.
 Out:  examples; a data set with the columns that the same examples have in Parquet; prompts and completions; columns of
       pseudo-references; scores.
-Not:  what columns mean (data/parquet.py, data/parquet_output.py), expanding (expansion.py), `Trainer` (trainer.py).
+Not:  what columns mean (data/formats/parquet.py), expanding (expansion.py), `Trainer` (trainer.py).
 
 Data sets go through a Parquet file in the temporary folder, so that both rules are those of Parquet, and memory does
 not grow with a data set that is read.
@@ -251,7 +251,7 @@ def multi_reference_metrics(
             problem = f"there are {len(tokens):,} predictions, but references for {len(texts):,} examples"
             raise InputError(problem, "give the references of the set that is evaluated, one item per row")
         whole = np.where(tokens == _IGNORED, int(padding), tokens)
-        said = [text.strip() for text in tokenizer.batch_decode(whole, skip_special_tokens=True)]
-        return {name: METRICS[name].score(said, texts, settings).score for name, settings in chosen.items()}
+        generated = [text.strip() for text in tokenizer.batch_decode(whole, skip_special_tokens=True)]
+        return {name: METRICS[name].score(generated, texts, settings).score for name, settings in chosen.items()}
 
     return compute

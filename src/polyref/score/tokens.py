@@ -5,8 +5,8 @@ Out:  its tokens, with single spaces between them.
 Not:  the words of a lattice (text/tokens.py).
 
 "13a", "intl", "zh", "char" and "none" are sacreBLEU's: mteval-v13a's rules, mteval-v14's, Chinese by the character,
-every character, and spaces only. "ptb" is what captions are scored on: the tokens of the Penn Treebank in small
-letters, without punctuation.
+every character, and spaces only. "ptb" is what captions are scored on: the tokens of the Penn Treebank in lower
+case, without punctuation.
 
 For those, pycocoevalcap asks Stanford's tokenizer, a Java program. The rules here were written from what comes out of
 it; docs/scores.md says how often the two differ. Punctuation never comes out of here, so it is cut as is simplest, not
@@ -28,7 +28,7 @@ Cut = Callable[[str], str]
 
 
 def tokenizer(name: Tokenizer, *, fold_case: bool = False) -> Cut:
-    """The function that cuts a text. "ptb" is in small letters whatever `fold_case` says."""
+    """The function that cuts a text. "ptb" is in lower case whatever `fold_case` says."""
     if name == "ptb":
         return penn_treebank
     cut = _of_sacrebleu(name)
@@ -119,7 +119,7 @@ def _tokens() -> regex.Pattern[str]:
 
 @lru_cache(maxsize=1 << 16)  # CIDEr and ROUGE-L ask for the same texts, and so do several systems
 def penn_treebank(text: str) -> str:
-    """The tokens of a text in small letters, with single spaces between them."""
+    """The tokens of a text in lower case, with single spaces between them."""
     if _PLAIN.fullmatch(text):
         words = text.lower().replace(",", " ").replace(".", " ").split()
         if not _MAY_KEEP_STOP.fullmatch(words[-1]):
