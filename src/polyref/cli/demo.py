@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from polyref.example import Example
 
-# One colour a reference; told apart on light and on dark terminals.
+# One colour per reference; told apart on light and on dark terminals.
 _COLOURS = ("cyan", "magenta", "green", "yellow", "blue", "red", "bright_cyan", "bright_magenta")
 _LOOKED_AT = 40  # of the best sentences, for three that are worth showing
 
@@ -36,20 +36,26 @@ class _Shown(NamedTuple):
 
 def demo(
     examples: Annotated[
-        int, typer.Option("--examples", metavar="N", min=0, help="Examples shown on the terminal.")
+        int, typer.Option("--examples", metavar="N", min=0, help="Number of examples on the terminal.")
     ] = 8,
-    best: Annotated[int, typer.Option("--best", metavar="N", min=1, help="Pseudo-references shown an example.")] = 3,
+    best: Annotated[
+        int, typer.Option("--best", metavar="N", min=1, help="Number of pseudo-references per example.")
+    ] = 3,
     page: Annotated[
-        str | None, typer.Option("-o", "--output", metavar="FILE", help="Write a page with all lattices drawn (html).")
+        str | None,
+        typer.Option("-o", "--output", metavar="FILE", help="Write a page (html) with drawings of all lattices."),
     ] = None,
 ) -> None:
-    """Show pseudo-references of the sample examples, each word in the colour of a reference that says it."""
+    """Show pseudo-references of the examples in the package.
+
+    Each word has the colour of a reference that has it.
+    """  # fmt: skip
     from rich.console import Console
 
     from polyref.data import sample_examples
 
     if page is not None and not page.endswith((".html", ".htm")):
-        raise SettingsError(f"{page}: the page is HTML; end the name in .html")
+        raise SettingsError(f"{page}: the page is HTML", "end the name in .html")
     shown = [_look_at(example, best) for example in sample_examples()]
     console = Console(highlight=False, soft_wrap=True)
     for one in _most_interesting(shown, examples):

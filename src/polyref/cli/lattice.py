@@ -1,29 +1,30 @@
-"""`polyref lattice`: look at the lattices of a file's examples, and draw them."""
+"""`polyref lattice`: look at the lattices of a file's examples, and draw them.
+
+Also what `matrix` needs of it: the lattices of a file's examples, and the files to draw them into.
+"""
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from polyref.align import AlignSettings
 from polyref.cli import options as o
-from polyref.cli.lattices import Lattices, about, with_files
 from polyref.data import ReadSettings
 from polyref.data.formats.jsonl import decimal_text
-from polyref.data.opening import read_lines
+from polyref.data.opening import display_name, read_lines
+from polyref.encode import open_encoder
 from polyref.errors import InputError, SettingsError
-from polyref.lattice import Lattice, SearchSettings, Sentence
+from polyref.example import Example
+from polyref.lattice import Lattice, SearchSettings, Sentence, engine_named
 from polyref.scale import ToolSettings
 from polyref.text import TextSettings
-
-if TYPE_CHECKING:
-    from polyref.example import Example
 
 MOST_SENTENCES = 10_000  # an example, as expand has it
 
@@ -31,16 +32,12 @@ MOST_SENTENCES = 10_000  # an example, as expand has it
 @o.from_settings(tools=("language_model", "cache", "workers"), search=("tie_limit", "unseen_marks"))
 def lattice(
     file: o.Input,
-    align: AlignSettings,
-    text: TextSettings,
-    search: SearchSettings,
-    tools: ToolSettings,
-    reading: ReadSettings,
+    *,
     id: o.Id = None,
     output: Annotated[
         str | None,
         typer.Option(
-            "--output", "-o", metavar="OUT", help="Write it: svg, png, html, tex, dot, fst or json; {id} in the name."
+            "-o", "--output", metavar="OUT", help="Write it: svg, png, html, tex, dot, fst or json; {id} in the name."
         ),
     ] = None,
     highlight: Annotated[
@@ -56,25 +53,34 @@ def lattice(
         int, typer.Option("--sample", metavar="N", help="Add N sentences drawn uniformly, gold ones too.")
     ] = 0,
     score: Annotated[
-        str | None, typer.Option("--score", metavar="FILE", help="Score the sentences of a file, one a line.")
+        str | None, typer.Option("--score", metavar="FILE", help="Score the sentences of a file, one per line.")
     ] = None,
+    align: AlignSettings,
     preset: o.PresetOption = None,
+    text: TextSettings,
+    search: SearchSettings,
+    tools: ToolSettings,
+    reading: ReadSettings,
     as_json: o.JsonOption = False,
 ) -> None:
-    """Show the lattice of each example: its size, how many sentences it holds, and some of them; or draw it."""
+    """Show the lattice of each example, or draw it.
+
+    It has a size, a number of sentences, and with --best, --list or --sample some of them.
+    """  # fmt: skip
     show = _Show(best, listed, sample, None if score is None else _sentences(score), steps, search)
     if output is not None:
         from polyref.draw import GRAPHS, PICTURES, suffix_of
 
         suffix_of(output, PICTURES if steps else PICTURES + GRAPHS)  # before anything is read
-    lattices = Lattices(file, id, reading, align, text, tools)
+    lattices = lattices_of(file, id, reading, align, text, tools)
     for example, merged, path in with_files(lattices, output):
         report = show.report(example, merged)
         if path is not None:
             with about(file, example):
                 marked = _highlighted(merged, highlight, search)
                 merged.save(path, highlight=marked, theme=theme, title=title, steps=steps)
-        sys.stdout.write(json.dumps(report, ensure_ascii=False) + "\n" if as_json else _for_a_person(report, example))
+        lines = [o.one_object(report)] if as_json else [line + "\n" for line in _lines(report, example)]
+        sys.stdout.write("".join(lines))
 
 
 @dataclass(frozen=True)
@@ -140,16 +146,12 @@ def _highlighted(merged: Lattice, wanted: str, search: SearchSettings) -> Senten
 
 def _sentences(path: str) -> list[str]:
     lines = []
-    for line in read_lines(path, holds="one sentence a line"):
+    for line in read_lines(path, holds="one sentence per line"):
         try:
             lines.append(line.content.decode("utf-8"))
         except UnicodeDecodeError:
             raise InputError("not UTF-8", "save the file as UTF-8", file=path, line=line.number) from None
     return lines
-
-
-def _for_a_person(report: dict[str, Any], example: Example) -> str:
-    return "".join(line + "\n" for line in _lines(report, example))
 
 
 def _lines(report: dict[str, Any], example: Example) -> Iterator[str]:
@@ -176,3 +178,57 @@ def _pair(pair: tuple[int, int]) -> str:
 
 def _commas(number: str) -> str:
     return f"{int(number):,}" if len(number) < 20 else f"{number[0]}.{number[1:3]}e{len(number) - 1}"
+
+
+# -- lattices of a file -----------------------------------------------------------------------------------------------
+
+
+def lattices_of(
+    file: str, id: str | None, reading: ReadSettings, align: AlignSettings, text: TextSettings, tools: ToolSettings
+) -> Iterator[tuple[Example, Lattice]]:
+    """The lattice of each example of a file, or of the one with an id."""
+    encoder = open_encoder(tools.encoder) if tools.encoder is not None else None
+    engine = engine_named(tools.engine, o.say_compiling)
+    found = False
+    for example in o.read_with(reading, file, require_source=False):
+        if id is not None and example.id != id:
+            continue
+        found = True
+        texts = [reference.text for reference in example.references]
+        try:
+            lattice = Lattice.from_references(texts, align=align, text=text, encoder=encoder, engine=engine)
+        except InputError as error:
+            raise InputError(error.problem, error.cure, file=display_name(file), line=example.line) from None
+        yield example, lattice
+    if not found:
+        raise InputError(f'there is no example with the id "{id}"', "check the id", file=display_name(file))
+
+
+@contextmanager
+def about(file: str, example: Example) -> Iterator[None]:
+    """Say which example a setting does not fit."""
+    try:
+        yield
+    except SettingsError as error:
+        raise SettingsError(f'{display_name(file)}: example "{example.id}": {error}') from None
+
+
+def with_files(
+    lattices: Iterator[tuple[Example, Lattice]], output: str | None
+) -> Iterator[tuple[Example, Lattice, str | None]]:
+    """Each lattice with the file to draw it into: `out-{id}.svg` names one for each, another name is for one only."""
+    if output is None or "{id}" in output:
+        for example, lattice in lattices:
+            yield example, lattice, output and output.replace("{id}", _as_file_name(example.id))
+        return
+    first_two = list(islice(lattices, 2))
+    if len(first_two) > 1:
+        problem = f"{output} has room for one example, and there are several"
+        raise SettingsError(problem, "add --id, or write {id} in the name")
+    for example, lattice in first_two:
+        yield example, lattice, output
+
+
+def _as_file_name(id: str) -> str:
+    """An id that leads to no other folder."""
+    return "".join(character if character.isalnum() or character in "-_.+ " else "_" for character in id).lstrip(".")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -38,19 +37,20 @@ _SUFFIXES: dict[str, StreamFormat] = {".tsv": "tsv", ".jsonl": "jsonl"}
 @o.from_settings(batch=("bucket",), writing=("format", "reference_columns", "pseudo_as_references"))
 def stream(
     files: o.Inputs,
+    *,
     settings: StreamSettings,
-    batch: Annotated[dict[str, Any], o.Given(BatchSettings)],
-    reading: ReadSettings,
-    writing: WriteSettings,
+    language_model: Annotated[
+        str | None, typer.Option("--language-model", metavar="NAME", help="What judges fluency: english, or a folder.")
+    ] = None,
     epoch: Annotated[
-        int | None, typer.Option("--epoch", metavar="E", help="The epoch, counted from 0; with --epochs the first.")
+        int | None, typer.Option("--epoch", metavar="E", help="Epoch, counted from 0; with --epochs the first one.")
     ] = None,
     epochs: Annotated[
         int | None, typer.Option("--epochs", metavar="N", help="Number of epochs, one after the other.")
     ] = None,
     output: Annotated[
         str,
-        typer.Option("-o", "--output", metavar="FILE", help="Where to; {epoch} in the name makes a file an epoch."),
+        typer.Option("-o", "--output", metavar="FILE", help="Output; {epoch} in the name gives one file per epoch."),
     ] = "-",
     format: Annotated[
         StreamFormat | None,
@@ -58,24 +58,25 @@ def stream(
     ] = None,
     languages: Annotated[
         str | None,
-        typer.Option("--languages", metavar="A,B", help="Parallel: what the two names end in.  [default: src,trg]"),
+        typer.Option("--languages", metavar="A,B", help="parallel: endings of the two names.  [default: src,trg]"),
     ] = None,
-    language_model: Annotated[
-        str | None, typer.Option("--language-model", metavar="NAME", help="What judges fluency: english or a folder.")
-    ] = None,
+    writing: WriteSettings,
     start: Annotated[int, typer.Option("--start", metavar="N", help="Begin with pair N of the first epoch.")] = 0,
-    rank: Annotated[int, typer.Option("--rank", metavar="R", help="The share of rank R, from 0,")] = 0,
-    ranks: Annotated[int, typer.Option("--ranks", metavar="N", help="of N.")] = 1,
+    rank: Annotated[int, typer.Option("--rank", metavar="R", help="Write the share of this rank, from 0.")] = 0,
+    ranks: Annotated[int, typer.Option("--ranks", metavar="N", help="Number of ranks.")] = 1,
     count: Annotated[bool, typer.Option("--count", help="Only count pairs and updates of every schedule.")] = False,
+    batch: Annotated[dict[str, Any], o.Given(BatchSettings, needs="--count")],
     index: Annotated[
-        str | None, typer.Option("--index", metavar="FOLDER", help="Where indexes are kept.  [default: user's cache]")
+        str | None, typer.Option("--index", metavar="FOLDER", help="Folder of indexes.  [default: user's cache]")
     ] = None,
-    reindex: Annotated[bool, typer.Option("--reindex", help="Index the file anew: it has changed.")] = False,
+    reindex: Annotated[bool, typer.Option("--reindex", help="Index the file again, because it has changed.")] = False,
+    reading: ReadSettings,
     as_json: o.JsonOption = False,
 ) -> None:
-    """Write what a trainer sees in an epoch: pairs of a source and one reference, in the order of a schedule.
+    """Write the pairs that a trainer sees in an epoch.
 
-    The same pairs for the same file, epoch and seed. TSV goes to standard output, for any trainer that reads a pipe.
+    A pair is a source and one reference; a schedule orders them. The same file, epoch and seed give the same pairs. TSV
+    goes to standard output, for any trainer that reads a pipe.
     """  # fmt: skip
     from polyref.data.indexing import indexed
     from polyref.feed import Stream
@@ -84,17 +85,20 @@ def stream(
 
     wanted = _epochs(epoch, epochs)
     if language_model is not None and (settings.fresh is None or settings.fresh.fluency is None):
-        raise SettingsError("--language-model judges the fluency of fresh paths", "add --fresh N --fluency MARGIN")
+        problem, cure = "has no effect without --fresh and --fluency", "add those, or leave it out"
+        raise SettingsError(problem, cure, key="language_model")
     if count:
         _check_only_counting(output, start, ranks, format)
-    _check_counting(count, batch, as_json)
+    elif batch or as_json:
+        key = next(iter(batch), "as_json")
+        raise SettingsError("has no effect without --count", "add that, or leave it out", key=key)
     written = _format(format, output)
     endings = _endings(languages, written)
     input = Input.of(files, reading.format, reading.max_line_bytes)
     fields = reading.fields
     check_share(rank, ranks)
     if index == "":
-        raise SettingsError("the folder of indexes has no name; give one, or leave --index out")
+        raise SettingsError("has no name", "name a folder, or leave it out", key="index")
     place = None if index is None else Path(index)
     with ExitStack() as stack:
         with _progress(input.name) as on_progress:
@@ -110,8 +114,7 @@ def stream(
 
 def _epochs(epoch: int | None, epochs: int | None) -> range:
     if epochs is not None and not 1 <= epochs < 2**31:
-        cure = "give 1 or more" if epochs < 1 else "give less than 2^31"
-        raise SettingsError(f"the number of epochs is {epochs}; {cure}")
+        raise SettingsError(f"is {epochs}", "give a whole number from 1 to less than 2^31", key="epochs")
     first = epoch or 0
     check_epoch(first)
     check_epoch(first + (epochs or 1) - 1)
@@ -133,9 +136,8 @@ def _tools(fresh: FreshSettings | None, language_model: str | None) -> Any:
 def _say_short(stream: Stream) -> None:
     fresh = stream.settings.fresh
     if stream.short and fresh is not None:
-        number = f"{stream.short:,} time{'s' if stream.short > 1 else ''} an example"
-        many = fresh.per_example
-        sys.stderr.write(f"polyref: {number} had fewer than {many} fresh paths that pass, and repeats them\n")
+        many = f"{o.counted(stream.short, 'time')} an example had fewer than {fresh.per_example} fresh paths that pass"
+        o.say(f"{many}, and they are repeated")
 
 
 def _with_file(file: str, make: Callable[[], Stream]) -> Stream:
@@ -172,8 +174,9 @@ class _Target:
         """Refuse to begin behind the end: whoever goes on there has counted something else."""
         share = self.share
         if share.start and next(share.blocks(stream, epoch), None) is None:
-            problem = f"epoch {epoch} has no pair {share.start:,}" + (" in this share" if share.ranks > 1 else "")
-            raise SettingsError(f"{problem}; an epoch has {len(stream):,} pairs, go on in the next one")
+            many = "this share of an epoch has fewer" if share.ranks > 1 else f"an epoch has {len(stream):,}"
+            cure = f"give less, or go on with --epoch {epoch + 1}"
+            raise SettingsError(f"is {share.start:,}, but {many} pairs", cure, key="start")
 
     def _write_lines(self, stream: Stream, epochs: range, first: int, format: LineFormat) -> None:
         from polyref.feed.lines import Share, lines
@@ -182,7 +185,8 @@ class _Target:
         with ExitStack() as stack:
             if format == "parallel":
                 if path == "-":
-                    raise SettingsError("parallel text is two files; give -o NAME, which makes NAME.src and NAME.trg")
+                    problem, cure = "parallel text is two files", "give -o NAME, which makes NAME.src and NAME.trg"
+                    raise SettingsError(problem, cure)
                 streams = stack.enter_context(open_outputs(self._two(path)))
             else:
                 self._check_not_input(path)
@@ -219,9 +223,10 @@ class _Target:
         from polyref.feed.lines import examples_of_epoch
 
         if len(epochs) > 1 and _EPOCH not in self.output:
-            raise SettingsError(f"a {self.format} file holds one epoch; put {_EPOCH} into the name of the output")
+            problem = f"a {self.format} file holds one epoch"
+            raise SettingsError(problem, f"put {_EPOCH} into the name of the output")
         if self.share.start or self.share.ranks > 1:
-            raise SettingsError(f"a {self.format} file holds a whole epoch; leave --start and --ranks out")
+            raise SettingsError(f"a {self.format} file holds a whole epoch", "leave --start and --ranks out")
         settings = WriteSettings(cast(Any, self.format))
         for epoch in epochs:
             path = self.output.replace(_EPOCH, str(epoch))
@@ -249,17 +254,17 @@ def _format(format: StreamFormat | None, output: str) -> StreamFormat:
             return found
     for suffix in (".parquet", ".csv", ".json", ".src"):
         if bare.endswith(suffix):
-            raise SettingsError(f"{output}: the name does not tell how pairs are written; give --format")
+            raise SettingsError(f"{output}: the name does not tell how pairs are written", "give --format")
     return "tsv"
 
 
 def _endings(languages: str | None, format: StreamFormat) -> tuple[str, str]:
     if languages is not None and format != "parallel":
-        raise SettingsError("--languages names the files of parallel text; add --format parallel")
+        raise SettingsError("has no effect without --format parallel", "add that, or leave it out", key="languages")
     languages = "src,trg" if languages is None else languages
     names = [name.strip().lstrip(".") for name in languages.split(",")]
     if len(names) != 2 or not all(names) or names[0] == names[1] or any("/" in name for name in names):
-        raise SettingsError(f'the languages are "{languages}"; give two different names with a comma, such as de,en')
+        raise SettingsError(f'is "{languages}"', "give two different names, such as de,en", key="languages")
     return names[0], names[1]
 
 
@@ -268,19 +273,14 @@ def _endings(languages: str | None, format: StreamFormat) -> tuple[str, str]:
 
 def _check_only_counting(output: str, start: int, ranks: int, format: StreamFormat | None) -> None:
     """Refuse what has no effect where nothing is written."""
-    for option, is_given in (("-o", output != "-"), ("--start", start), ("--ranks", ranks > 1), ("--format", format)):
+    given = {"output": output != "-", "start": start, "ranks": ranks > 1, "format": format}
+    for key, is_given in given.items():
         if is_given:
-            raise SettingsError(f"--count writes no pairs; leave {option} out")
-
-
-def _check_counting(count: bool, batch: dict[str, Any], as_json: bool) -> None:
-    if not count and (batch or as_json):
-        option = f"--batch-{next(iter(batch))}" if batch else "--json"
-        raise SettingsError(f"{option} has no effect without --count", "add that, or leave it out")
+            raise SettingsError("has no effect with --count, which writes no pairs", "leave it out", key=key)
 
 
 def _count(stream: Stream, given: dict[str, Any], epochs: range, as_json: bool) -> None:
-    """Pairs and updates of every schedule, and how long each must run for as many updates as the one that is asked."""
+    """Pairs and updates of every schedule, and the epochs that each needs for as many updates as the chosen one."""
     from polyref.schedule.batches import accounts
 
     batch = build(BatchSettings, {"pairs": None, **given} if given else {})
@@ -290,17 +290,17 @@ def _count(stream: Stream, given: dict[str, Any], epochs: range, as_json: bool) 
     updates = own.updates * len(epochs)
     if as_json:
         rows = [{**asdict(one), "epochs_for_as_many": round(one.epochs_for(updates), 2)} for one in found]
-        sys.stdout.write(json.dumps({"updates": updates, "schedules": rows}) + "\n")
+        sys.stdout.write(o.one_object({"updates": updates, "schedules": rows}))
         return
     size = " and ".join(
         [f"{number:,} {what}" for number, what in ((batch.pairs, "pairs"), (batch.tokens, "tokens")) if number]
     )
-    many = f"{len(epochs):,} epoch{'s' if len(epochs) > 1 else ''} of {shown(own.schedule)}"
+    many = f"{o.counted(len(epochs), 'epoch')} of {shown(own.schedule)}"
     sys.stdout.write(f"{'':<12}{'pairs':>14}{'updates':>14}   as many updates as {many}\n")
     for one in found:
         row = f"{shown(one.schedule):<12}{one.pairs:>14,}{one.updates:>14,}   {one.epochs_for(updates):,.2f} epochs"
         sys.stdout.write(row + "\n")
-    sys.stdout.write(f"an epoch each; batches of {size}, under uniform cut between examples\n")
+    sys.stdout.write(f"one epoch each; batches of {size}, which uniform cuts between examples\n")
 
 
 @contextmanager

@@ -1,10 +1,10 @@
-"""`polyref train`: train what a recipe describes."""
+"""`polyref train`: train the model of a recipe."""
 
 from __future__ import annotations
 
 import json
 import sys
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
 
 def train(
-    recipe: Annotated[str | None, typer.Argument(metavar="RECIPE", help="A TOML file; see docs/recipes.md.")] = None,
+    recipe: Annotated[
+        str | None, typer.Argument(metavar="RECIPE", help="Recipe, a TOML file; see docs/recipes.md.")
+    ] = None,
     override: Annotated[
         list[str] | None,
         typer.Option("--override", metavar="FILE", help="A TOML file that changes keys; may be given again."),
@@ -26,15 +28,17 @@ def train(
         typer.Option("--set", metavar="KEY=VALUE", help="Change one key, such as fit.epochs=3; may be given again."),
     ] = None,
     output: Annotated[
-        str | None, typer.Option("-o", "--output", metavar="FOLDER", help="Where the model goes: run.output.")
+        str | None, typer.Option("-o", "--output", metavar="FOLDER", help="Folder of the model, instead of run.output.")
     ] = None,
-    reindex: Annotated[bool, typer.Option("--reindex", help="Index the training file anew: it has changed.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing while it trains; train.log has it.")] = False,
-    check: Annotated[bool, typer.Option("--check", help="Only check the recipe, and write it out whole.")] = False,
-    keys: Annotated[bool, typer.Option("--keys", help="List all keys of a recipe, with what they mean.")] = False,
+    reindex: Annotated[
+        bool, typer.Option("--reindex", help="Index the training file again, because it has changed.")
+    ] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing while it trains; train.log has it.")] = False,
+    check: Annotated[bool, typer.Option("--check", help="Only check the recipe, and print it with all keys.")] = False,
+    keys: Annotated[bool, typer.Option("--keys", help="List all keys of a recipe and what they mean.")] = False,
     as_json: o.JsonOption = False,
 ) -> None:
-    """Train the model of a recipe: schedule, model and loop put together.
+    """Train the model of a recipe.
 
     A run that was stopped or killed goes on when the same command is given again, to the same weights. Under torchrun,
     several processes train one model. Needs torch: pip install "polyref[torch]".
@@ -45,7 +49,7 @@ def train(
         sys.stdout.write(table_of_keys())
         return
     if recipe is None:
-        raise SettingsError("no recipe is named; name a TOML file, or list what it may hold with --keys")
+        raise SettingsError("no recipe is given", "name a TOML file, or list all keys with --keys")
     from polyref.experiment.reading import read_recipe, recipe_toml
 
     changes = [*(changed or []), *([f"run.output={json.dumps(output)}"] if output is not None else [])]
@@ -73,7 +77,7 @@ def _say(line: str) -> None:
 
 
 def _show(trained: list[Trained], as_json: bool) -> None:
-    rows: list[dict[str, Any]] = [
+    rows = [
         {
             "folder": str(one.folder),
             "best": one.best,
@@ -85,8 +89,8 @@ def _show(trained: list[Trained], as_json: bool) -> None:
         for one in trained
     ]
     if as_json:
-        sys.stdout.write(json.dumps({"stages": rows}) + "\n")
+        sys.stdout.write(o.one_object({"stages": rows}))
         return
-    for row in rows:
-        best = f"{row['best']:.4f} after {row['best_updates']:,} of {row['updates']:,} updates"
-        sys.stdout.write(f"{o.printable(row['folder'])}: best validation {best}\n")
+    for one in trained:
+        best = f"{one.best:.4f} after {one.best_updates:,} of {one.updates:,} updates"
+        sys.stdout.write(f"{o.printable(str(one.folder))}: best validation {best}\n")

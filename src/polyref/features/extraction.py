@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,7 @@ from polyref.data.output import check_output_is_none_of, open_output, open_spool
 from polyref.errors import InputError, OutputError, SettingsError, load_extra
 from polyref.features.features import write_npz
 from polyref.features.images import MODES, ImageReader, Pixels
+from polyref.settings import setting, settings
 
 Layout = Literal["nchw", "nhwc"]
 Precision = Literal["float16", "float32"]
@@ -35,46 +36,59 @@ _ENLARGED = 256 / 224
 _MEAN, _STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)  # of ImageNet, which most image models are trained on
 
 
-@dataclass(frozen=True, slots=True)
+@settings
 class ImageSettings:
-    """How images become rows. None: as the model says, or as is usual (256 / 224 of the size for `resize`; the mean and
-    the deviation of ImageNet for three channels, none for one).
+    """How images become rows."""
 
-    `size` is the side of what the model sees; `resize` that of the shorter side before the middle is cropped out of it.
-    `fit` squash: the whole image, whatever its form. `output` names one of the model's outputs.
-    """
+    size: int | None = setting(
+        None,
+        "Side of the square that the model sees.",
+        unset="the model's own",
+        at_least=1,
+        at_most=_LARGEST,
+        metavar="N",
+    )
+    resize: int | None = setting(
+        None,
+        "Shorter side of an image before its middle is cropped out.",
+        unset="8/7 of the size",
+        at_least=1,
+        at_most=_LARGEST,
+        metavar="N",
+    )
+    fit: Fit = setting("crop", "Crop out the middle of an image, or squash the whole image.")
+    mean: tuple[float, ...] | None = setting(
+        None,
+        "Subtract this from each channel, after scaling to 0 to 1.",
+        unset="ImageNet's; 0 for grey images",
+        at_least=-_MOST,
+        at_most=_MOST,
+        metavar="M,M,M",
+    )
+    std: tuple[float, ...] | None = setting(
+        None,
+        "Then divide each channel by this.",
+        unset="ImageNet's; 1 for grey images",
+        at_least=1 / _MOST,
+        at_most=_MOST,
+        metavar="S,S,S",
+    )
+    layout: Layout | None = setting(
+        None, "Order of the model's input, with channels (c) first or last.", unset="told by the model"
+    )
+    output: str | None = setting(
+        None, "Name of the model's output.", unset="its only one", option="--output-name", metavar="NAME"
+    )
+    batch: int = setting(16, "Images per batch.", at_least=1, at_most=_LARGEST, metavar="N")
+    precision: Precision = setting("float16", "Type of the numbers that are written.")
+    skip_broken: bool = setting(False, "Leave out images that cannot be read.")
 
-    size: int | None = None
-    resize: int | None = None
-    fit: Fit = "crop"
-    mean: tuple[float, ...] | None = None
-    std: tuple[float, ...] | None = None
-    layout: Layout | None = None
-    output: str | None = None
-    batch: int = 16
-    precision: Precision = "float16"
-    skip_broken: bool = False
-
-    def __post_init__(self) -> None:
-        for name in ("size", "resize", "batch"):
-            value = getattr(self, name)
-            if value is not None and not 1 <= value <= _LARGEST:
-                raise SettingsError(f"{name} is {value}; give a number from 1 to {_LARGEST:,}")
-        choices = {"fit": Fit, "layout": Layout, "precision": Precision}
-        for name, allowed in choices.items():
-            value = getattr(self, name)
-            if value not in (None, *get_args(allowed)):
-                raise SettingsError(f'unknown {name} "{value}"; choose one of {", ".join(get_args(allowed))}')
+    def check_together(self) -> None:
         if self.fit == "squash" and self.resize is not None:
-            raise SettingsError("a squashed image is not cropped; leave resize out")
-        for name, least in (("mean", -_MOST), ("std", 1 / _MOST)):
-            values = getattr(self, name)
-            if values == ():
-                raise SettingsError(f"--{name} has no numbers; give one, or one for each channel")
-            for value in values or ():
-                if not least <= value <= _MOST:  # nor is NaN
-                    shown = f"{least:,.0f}" if least < 0 else f"{least:f}"
-                    raise SettingsError(f"--{name} is {value}; give numbers from {shown} to {_MOST:,}")
+            raise SettingsError("has no effect on squashed images", "leave it out", key="resize")
+        for key in ("mean", "std"):
+            if getattr(self, key) == ():
+                raise SettingsError("has no numbers", "give one, or one for each channel", key=key)
 
 
 @dataclass(slots=True)
@@ -134,11 +148,13 @@ def _reader(network: OnnxModel, settings: ImageSettings) -> ImageReader:
     if height is None or width is None:
         raise SettingsError(f"{name} takes images of any size; give --size")
     if settings.size is not None and (height, width) != (settings.size, settings.size):
-        raise SettingsError(f"{name} takes images of {height} x {width}, and the size is {settings.size}; leave it out")
+        problem = f"is {settings.size}, but {name} takes images of {height} x {width}"
+        raise SettingsError(problem, "leave it out", key="size")
     if network.dtype == np.uint8 and (settings.mean is not None or settings.std is not None):
         raise SettingsError(f"{name} takes bytes and normalises them itself; leave --mean and --std out")
     if settings.resize is not None and settings.resize < min(height, width):
-        raise SettingsError(f"resize is {settings.resize}, and the model takes {min(height, width)}; give that or more")
+        problem = f"is {settings.resize}, but the model takes {min(height, width)}"
+        raise SettingsError(problem, "give that or more", key="resize")
     if channels not in MODES:
         raise SettingsError(f"the model takes images of {channels} channels; give one that takes 1 or 3")
     mean, std = (_MEAN, _STD) if channels == 3 else ((0.0,), (1.0,))
@@ -157,8 +173,8 @@ def _reader(network: OnnxModel, settings: ImageSettings) -> ImageReader:
 def _each(name: str, values: Sequence[float], channels: int) -> tuple[float, ...]:
     """A number for each channel; one number is for all of them."""
     if len(values) not in (1, channels):
-        many = f"{len(values)} numbers, and images have {channels} channels"
-        raise SettingsError(f"--{name} has {many}; give one or {channels}")
+        problem = f"has {len(values)} numbers, but images have {channels} channels"
+        raise SettingsError(problem, f"give one or {channels}", key=name)
     return tuple(values) * (channels // len(values))
 
 
