@@ -69,6 +69,7 @@ class FreshSettings:
         "How much less fluent than the least fluent gold reference a fresh path may be; try 0.",
         at_least=-100,
         at_most=100,
+        hint="such as 0",
         option="--fluency",
         metavar="MARGIN",
         needs=_FRESH,

@@ -158,16 +158,19 @@ def test_word_vectors_leave_judging_to_the_built_in_model(run, tmp_path: Path):
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        (["--language-model", "english"], "a language model judges fluency; add --fluency MARGIN"),
-        (["--cache", "folder"], "hard alignment encodes nothing that could be cached; leave --cache out"),
-        (["--fluency", "1000"], "the fluency margin is 1000.0; give a number of about 0 to 1"),
-        (["--fluency", "nan"], "the fluency margin is nan"),
+        (
+            ["--language-model", "english"],
+            "--language-model has no effect without --fluency; add that, or leave it out",
+        ),
+        (["--cache", "folder"], "--cache has no effect without --align soft; add that, or leave it out"),
+        (["--fluency", "1000"], "--fluency is 1000.0; give a number from -100 to 100, such as 0"),
+        (["--fluency", "nan"], "--fluency is nan"),
         (
             ["--fluency", "0.2", "--language-model", "french"],
             'there is no language model "french"; give english or the folder',
         ),
         (["--fluency", "0.2", "--language-model", "vectors:x.npz"], 'there is no language model "vectors:x.npz"'),
-        (["--align", "soft", "--baseline", "1"], "the baseline is 1.0; give a number between -1 and 1"),
+        (["--align", "soft", "--cache", ""], "--cache has no name; name a folder"),
     ],
 )
 def test_options_without_sense_are_refused(options, says, run, tmp_path: Path):

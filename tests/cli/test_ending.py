@@ -9,9 +9,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from polyref.cli.ending import ending
 from samples import caption_lines
 
+from polyref.cli.main import ending
 from polyref.errors import PolyrefError
 
 OUT_OF_MEMORY = {

@@ -8,7 +8,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from itertools import islice
 from typing import Annotated, Any
 
@@ -24,9 +23,25 @@ from polyref.errors import InputError, SettingsError
 from polyref.example import Example
 from polyref.lattice import Lattice, SearchSettings, Sentence, engine_named
 from polyref.scale import ToolSettings
+from polyref.settings import setting, settings
 from polyref.text import TextSettings
 
-MOST_SENTENCES = 10_000  # an example, as expand has it
+MOST_SENTENCES = 10_000  # per example, as expand has it
+
+
+def _number(help: str, **declared: str) -> Any:
+    return setting(0, help, at_least=0, at_most=MOST_SENTENCES, metavar="N", **declared)
+
+
+@settings
+class ShowSettings:
+    """What is shown of a lattice beside its size."""
+
+    steps: bool = setting(False, "Show the references side by side, and each merge.")
+    best: int = _number("Add the N best new sentences by BLEU.")
+    listed: int = _number("Add the first N sentences, gold ones too.", key="list")
+    sample: int = _number("Add N sentences drawn uniformly, gold ones too.")
+    score: str | None = setting(None, "Score the sentences of a file, one per line.", metavar="FILE")
 
 
 @o.from_settings(tools=("language_model", "cache", "workers"), search=("tie_limit", "unseen_marks"))
@@ -46,15 +61,7 @@ def lattice(
     ] = "1",
     theme: o.ThemeOption = "auto",
     title: o.TitleOption = None,
-    steps: Annotated[bool, typer.Option("--steps", help="Show the references side by side, and each merge.")] = False,
-    best: Annotated[int, typer.Option("--best", metavar="N", help="Add the N best new sentences by BLEU.")] = 0,
-    listed: Annotated[int, typer.Option("--list", metavar="N", help="Add the first N sentences, gold ones too.")] = 0,
-    sample: Annotated[
-        int, typer.Option("--sample", metavar="N", help="Add N sentences drawn uniformly, gold ones too.")
-    ] = 0,
-    score: Annotated[
-        str | None, typer.Option("--score", metavar="FILE", help="Score the sentences of a file, one per line.")
-    ] = None,
+    show: ShowSettings,
     align: AlignSettings,
     preset: o.PresetOption = None,
     text: TextSettings,
@@ -67,72 +74,58 @@ def lattice(
 
     It has a size, a number of sentences, and with --best, --list or --sample some of them.
     """  # fmt: skip
-    show = _Show(best, listed, sample, None if score is None else _sentences(score), steps, search)
+    scored = None if show.score is None else _sentences(show.score)
     if output is not None:
         from polyref.draw import GRAPHS, PICTURES, suffix_of
 
-        suffix_of(output, PICTURES if steps else PICTURES + GRAPHS)  # before anything is read
+        suffix_of(output, PICTURES if show.steps else PICTURES + GRAPHS)  # before anything is read
     lattices = lattices_of(file, id, reading, align, text, tools)
     for example, merged, path in with_files(lattices, output):
-        report = show.report(example, merged)
+        report = _report(example, merged, show, scored, search)
         if path is not None:
             with about(file, example):
                 marked = _highlighted(merged, highlight, search)
-                merged.save(path, highlight=marked, theme=theme, title=title, steps=steps)
+                merged.save(path, highlight=marked, theme=theme, title=title, steps=show.steps)
         lines = [o.one_object(report)] if as_json else [line + "\n" for line in _lines(report, example)]
         sys.stdout.write("".join(lines))
 
 
-@dataclass(frozen=True)
-class _Show:
-    """What is told about each lattice."""
-
-    best: int
-    listed: int
-    sample: int
-    scored: list[str] | None
-    steps: bool
-    search: SearchSettings
-
-    def __post_init__(self) -> None:
-        for name, value in (("best", self.best), ("list", self.listed), ("sample", self.sample)):
-            if not 0 <= value <= MOST_SENTENCES:
-                raise SettingsError(f"--{name} is {value}; give a number from 0 to {MOST_SENTENCES:,}")
-
-    def report(self, example: Example, merged: Lattice) -> dict[str, Any]:
-        report: dict[str, Any] = {
-            "id": example.id,
-            "states": merged.states,
-            "arcs": len(merged.arcs),
-            "sentences": decimal_text(merged.count),
-            "new": decimal_text(merged.new),
-            "pieces": merged.pieces,
-            "penalty": merged.penalty,
-            "deterministic": merged.deterministic,
-        }
-        if self.steps:
-            report["steps"] = [
-                {
-                    "pair": step.pair,
-                    "links": len(step.links),
-                    "worth": round(step.worth, 4),
-                    "sentences": decimal_text(step.lattice.count),
-                }
-                for step in merged.steps()
-            ]
-        if self.best:
-            best = merged.best(self.best, self.search)
-            report["best"] = [{"text": sentence.text, "bleu": round(sentence.bleu, 2)} for sentence in best]
-        if self.listed:
-            report["list"] = [sentence.text for sentence in islice(merged.sentences(), self.listed)]
-        if self.sample:
-            report["sample"] = [sentence.text for sentence in merged.sample(self.sample, self.search.seed)]
-        if self.scored is not None:
-            report["score"] = [
-                {"text": given, "bleu": round(merged.bleu(given), 2), "in_lattice": given in merged}
-                for given in self.scored
-            ]
-        return report
+def _report(
+    example: Example, merged: Lattice, show: ShowSettings, scored: list[str] | None, search: SearchSettings
+) -> dict[str, Any]:
+    """What is told about a lattice."""
+    report: dict[str, Any] = {
+        "id": example.id,
+        "states": merged.states,
+        "arcs": len(merged.arcs),
+        "sentences": decimal_text(merged.count),
+        "new": decimal_text(merged.new),
+        "pieces": merged.pieces,
+        "penalty": merged.penalty,
+        "deterministic": merged.deterministic,
+    }
+    if show.steps:
+        report["steps"] = [
+            {
+                "pair": step.pair,
+                "links": len(step.links),
+                "worth": round(step.worth, 4),
+                "sentences": decimal_text(step.lattice.count),
+            }
+            for step in merged.steps()
+        ]
+    if show.best:
+        best = merged.best(show.best, search)
+        report["best"] = [{"text": sentence.text, "bleu": round(sentence.bleu, 2)} for sentence in best]
+    if show.listed:
+        report["list"] = [sentence.text for sentence in islice(merged.sentences(), show.listed)]
+    if show.sample:
+        report["sample"] = [sentence.text for sentence in merged.sample(show.sample, search.seed)]
+    if scored is not None:
+        report["score"] = [
+            {"text": given, "bleu": round(merged.bleu(given), 2), "in_lattice": given in merged} for given in scored
+        ]
+    return report
 
 
 def _highlighted(merged: Lattice, wanted: str, search: SearchSettings) -> Sentence | int | str | None:

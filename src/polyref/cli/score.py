@@ -11,6 +11,20 @@ from polyref.cli import options as o
 from polyref.data import Losses, ReadSettings
 from polyref.errors import SettingsError
 from polyref.score import METRICS, CorpusBleu, Scored, Tokenizer, evaluate, metrics_of
+from polyref.settings import setting, settings
+
+
+@settings
+class ScoreSettings:
+    """What is scored, and how."""
+
+    metrics: str = setting(",".join(METRICS), "Scores, with commas between them; cider-d is cider.", metavar="NAMES")
+    tokenizer: Tokenizer | None = setting(
+        None, "Tokens that are counted.", unset="13a for BLEU, ptb for CIDEr and ROUGE-L"
+    )
+    fold_case: bool = setting(False, "Score without case (ptb always does).")
+    allow_empty: bool = setting(False, "Score an empty hypothesis as one without words; else it is refused.")
+    hypothesis_field: str = setting("hypothesis", "Key of a hypothesis.", metavar="KEY")
 
 
 @o.from_settings(reading=("source_field",))
@@ -29,19 +43,8 @@ def score(
         ),
     ],
     *,
-    metrics: Annotated[
-        str, typer.Option(metavar="NAMES", help="Scores, with commas between them; cider-d is cider.")
-    ] = ",".join(METRICS),
-    tokenizer: Annotated[
-        Tokenizer | None,
-        typer.Option(help="Tokens that are counted.  [default: 13a for BLEU, ptb for CIDEr and ROUGE-L]"),
-    ] = None,
-    fold_case: Annotated[bool, typer.Option("--fold-case", help="Score without case (ptb always does).")] = False,
-    allow_empty: Annotated[
-        bool, typer.Option("--allow-empty", help="Score an empty hypothesis as one without words; else it is refused.")
-    ] = False,
+    scoring: ScoreSettings,
     reading: ReadSettings,
-    hypothesis_field: Annotated[str, typer.Option(metavar="KEY", help="Key of a hypothesis.")] = "hypothesis",
     as_json: o.JsonOption = False,
 ) -> None:
     """Score hypotheses against any number of references each.
@@ -52,15 +55,15 @@ def score(
     from polyref.data.hypotheses import read_hypotheses, read_references
     from polyref.score.pairing import pair
 
-    chosen = metrics_of(metrics.replace(",", " ").split())
+    chosen = metrics_of(scoring.metrics.replace(",", " ").split())
     if [hypotheses, *references].count("-") > 1:
         raise SettingsError("standard input can be read once", "name a file for the other")
     losses = Losses()
     written = read_hypotheses(
         hypotheses,
         id_field=reading.fields.id,
-        hypothesis_field=hypothesis_field,
-        allow_empty=allow_empty,
+        hypothesis_field=scoring.hypothesis_field,
+        allow_empty=scoring.allow_empty,
         max_line_bytes=reading.max_line_bytes,
     )
     gold = read_references(
@@ -71,9 +74,9 @@ def score(
         pairs.hypotheses,
         pairs.references,
         metrics=chosen,
-        tokenizer=tokenizer,
-        fold_case=fold_case,
-        allow_empty=allow_empty,
+        tokenizer=scoring.tokenizer,
+        fold_case=scoring.fold_case,
+        allow_empty=scoring.allow_empty,
     )
     counts = [len(texts) for texts in pairs.references]
     sys.stdout.write(_for_a_machine(found, counts) if as_json else _for_a_person(found, counts))
