@@ -9,7 +9,7 @@ import typer
 
 from polyref.align import AlignSettings
 from polyref.cli import options as o
-from polyref.cli.lattice import about, lattices_of, with_files
+from polyref.cli.lattice import DrawSettings, about, lattices_of, with_files
 from polyref.data import ReadSettings
 from polyref.errors import SettingsError
 from polyref.scale import ToolSettings
@@ -20,7 +20,6 @@ from polyref.text import TextSettings
 def align(
     file: o.Input,
     *,
-    id: o.Id = None,
     pair: Annotated[
         tuple[str, str],
         typer.Option("--pair", metavar="I J", help="Two references: numbers from 0, or letters as in drawings."),
@@ -29,8 +28,7 @@ def align(
         str | None,
         typer.Option("-o", "--output", metavar="OUT", help="Draw it: svg, png, html or json; {id} in the name."),
     ] = None,
-    theme: o.ThemeOption = "auto",
-    title: o.TitleOption = None,
+    drawing: DrawSettings,
     align: AlignSettings,
     preset: o.PresetOption = None,
     text: TextSettings,
@@ -45,12 +43,12 @@ def align(
     if output is not None:
         suffix_of(output, MATRICES)  # before anything is read
     left, right = (_number(name) for name in pair)
-    lattices = lattices_of(file, id, reading, align, text, tools)
+    lattices = lattices_of(file, drawing.id, reading, align, text, tools)
     for example, merged, path in with_files(lattices, output):
         with about(file, example):
             comparison = compare(merged, left, right)
         if path is not None:
-            save_matrix(comparison, path, theme, title)
+            save_matrix(comparison, path, drawing.theme, drawing.title)
         else:
             sys.stdout.write(comparison.as_json() if as_json else f"{example.id}\n{comparison.as_table()}")
 

@@ -74,19 +74,8 @@ def _progress(epochs: int, *, quiet: bool) -> Iterator[tuple[Callable[[Corpus], 
     """A line on standard output for each epoch; a bar on standard error where that is a terminal."""
     from math import exp
 
-    from rich import progress as p
-    from rich.console import Console
-
-    columns = [
-        p.TextColumn("epoch {task.fields[epoch]}/" + str(epochs)),
-        p.BarColumn(),
-        p.TextColumn("perplexity {task.fields[perplexity]}"),
-        p.TimeElapsedColumn(),
-        p.TextColumn("left"),
-        p.TimeRemainingColumn(),
-    ]
-    console, is_hidden = Console(stderr=True), not sys.stderr.isatty()
-    with p.Progress(*columns, console=console, speed_estimate_period=300, transient=True, disable=is_hidden) as bar:
+    perplexity = "perplexity {task.fields[perplexity]}"
+    with o.bar_of("epoch {task.fields[epoch]}/" + str(epochs), perplexity) as bar:
         task = bar.add_task("train", total=None, epoch=1, perplexity="-")
 
         def start(corpus: Corpus) -> None:
@@ -196,7 +185,7 @@ def calibrate(
     try:
         baseline = measure_baseline(encoder, sentences)
     except SettingsError:
-        raise SettingsError(f"{len(sentences)} sentences are too few to measure {name}", "give more text") from None
+        raise SettingsError(f"{len(sentences)} sentences are not enough to measure {name}", "give more text") from None
     if save:
         if not isinstance(encoder, ContextEncoder) or name in BUILTIN:
             raise SettingsError(f"{name} is not a folder of your own", f"use --baseline {baseline} instead of --save")
@@ -209,10 +198,5 @@ def calibrate(
     _say(f"kept in {name}" if save else f"use it with: --baseline {baseline:.4f}")
 
 
-VERBS: dict[str, Callable[..., None]] = {
-    "train": train,
-    "list": list_encoders,
-    "show": show,
-    "calibrate": calibrate,
-}
+VERBS = {"train": train, "list": list_encoders, "show": show, "calibrate": calibrate}
 HELP = "Train, list, show and calibrate encoders of words."

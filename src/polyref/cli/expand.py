@@ -57,22 +57,15 @@ def expand(
 def _for_a_person(summary: dict[str, Any]) -> str:
     bleu = "-" if summary["mean_bleu_kept"] is None else f"{summary['mean_bleu_kept']:.2f}"
     seconds = ", ".join(f"{stage} {seconds:.2f}" for stage, seconds in summary["seconds"].items())
+    median, largest = (o.large(summary[f"sentences_{which}"]) for which in ("median", "largest"))
     rows = [
         ("examples", f"{summary['examples']:,}"),
         ("references", f"{summary['references_before']:,} before, {summary['references_after']:,} after"),
         ("fell short", f"{summary['fell_short']:,}"),
         ("not exact", f"{summary['not_exact']:,}"),
         *([("not fluent", f"{summary['not_fluent']:,} left out")] if summary["not_fluent"] else []),
-        ("sentences", f"{_large(summary['sentences_median'])} median, {_large(summary['sentences_largest'])} largest"),
+        ("sentences", f"{median} median, {largest} largest"),
         ("mean BLEU kept", bleu),
         ("seconds", seconds),
     ]
     return "".join(f"{name:<15} {value}\n" for name, value in rows)
-
-
-def _large(number: str) -> str:
-    """A whole number for a person: with commas, or as a power of ten where it is long."""
-    if not number.replace(".", "").isdecimal():
-        return number
-    whole = number.partition(".")[0]
-    return f"{float(number):,.10g}" if len(whole) <= 9 else f"{whole[0]}.{whole[1:3]}e{len(whole) - 1}"

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import typer
 
 from polyref.cli import options as o
-from polyref.features.extraction import ImageSettings
-
-if TYPE_CHECKING:
-    from polyref.features.extraction import FeatureReport
+from polyref.features.extraction import FeatureReport, ImageSettings, extract_features
+from polyref.features.images import find_images
 
 _NAMED = 3
 
@@ -36,9 +34,6 @@ def features(
     The file has "ids" and "feats", as captioners read it. A model's output that is a map is averaged over its places.
     Needs onnxruntime and Pillow: pip install "polyref[images]".
     """  # fmt: skip
-    from polyref.features.extraction import extract_features
-    from polyref.features.images import find_images
-
     settings = replace(settings, precision="float32") if float32 else settings
     found = find_images(images, ids)
     with o.progress_bar(len(found), "reading", "images", rate_digits=1) as show:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
@@ -26,6 +26,8 @@ from polyref.settings import build, keys
 if TYPE_CHECKING:
     from polyref.features.features import Features
     from polyref.model.folder import Generated, TrainedModel
+
+    Generation = Callable[[list[str]], list[list[Generated]]]
 
 _BATCHES_AT_ONCE = 8
 _DIGITS = 4
@@ -83,10 +85,13 @@ def generate(
         )
 
     if images is not None and _can_be_read_twice(input):
-        _check_ids(sources(Losses()), images)
+        # Ids without features are refused before hours of search go into the others.
+        images.check([source.text for source in sources(Losses()) if source.text not in images])
     with o.progress_bar(input, "generating", "hypotheses", rate_digits=1) as show, open_output(output) as stream:
-        written = _write(sources(losses), _Generation(trained, settings, images, batch), stream, as_text, show)
-    _show(written, output, as_json)
+        generation = partial(trained.generate, features=images, beam=settings, batch=batch)
+        best = None if as_text else settings.best
+        written = _write(sources(losses), generation, batch, best, stream, show)
+    _show(*written, output, as_json)
     if not as_json:
         o.say_losses(input, "not read", losses)
 
@@ -145,52 +150,25 @@ def _can_be_read_twice(input: str) -> bool:
     return all(path != "-" and Path(path).is_file() for path in found.parallel_files() or found.paths)
 
 
-def _check_ids(sources: Iterator[Source], images: Features) -> None:
-    """Refuse ids without features before hours of search go into the others."""
-    images.check([source.text for source in sources if source.text not in images])
-
-
-@dataclass(frozen=True)
-class _Generation:
-    """A model, and how it is used."""
-
-    trained: TrainedModel
-    beam: BeamSettings
-    features: Features | None
-    batch: int
-
-    def __call__(self, sources: Sequence[Source]) -> list[list[Generated]]:
-        texts = [source.text for source in sources]
-        return self.trained.generate(texts, features=self.features, beam=self.beam, batch=self.batch)
-
-
-@dataclass(frozen=True, slots=True)
-class _Written:
-    hypotheses: int
-    empty: int
-
-
 def _write(
-    sources: Iterator[Source], generation: _Generation, stream: BinaryIO, as_text: bool, show: o.Show
-) -> _Written:
-    """Some sources at a time, so that memory does not grow with their number."""
+    sources: Iterator[Source], generation: Generation, batch: int, best: int | None, stream: BinaryIO, show: o.Show
+) -> tuple[int, int]:
+    """Counts hypotheses and empty ones. Takes some sources at a time: memory does not grow with their number."""
     hypotheses = empty = 0
-    while some := list(islice(sources, generation.batch * _BATCHES_AT_ONCE)):
-        for source, found in zip(some, generation(some), strict=True):
+    while some := list(islice(sources, batch * _BATCHES_AT_ONCE)):
+        for source, found in zip(some, generation([source.text for source in some]), strict=True):
             text = found[0].text if found else ""
             empty += not text or text.isspace()
-            line = _line_of(text) if as_text else _record_of(source, text, found, generation.beam.best)
-            stream.write(line.encode())
+            stream.write(_rendered(source, text, found, best).encode())
         hypotheses += len(some)
         show(some[-1].position, hypotheses)
-    return _Written(hypotheses, empty)
+    return hypotheses, empty
 
 
-def _line_of(text: str) -> str:
-    return text.replace("\r", " ").replace("\n", " ") + "\n"
-
-
-def _record_of(source: Source, text: str, found: Sequence[Generated], best: int) -> str:
+def _rendered(source: Source, text: str, found: Sequence[Generated], best: int | None) -> str:
+    """A record, or a line of text where `best` is None."""
+    if best is None:
+        return text.replace("\r", " ").replace("\n", " ") + "\n"
     record: dict[str, Any] = {"id": source.id, "hypothesis": text}
     if best > 1:
         # Rounded to less than double precision holds: the same digits whatever the batch.
@@ -201,12 +179,11 @@ def _record_of(source: Source, text: str, found: Sequence[Generated], best: int)
     return o.one_object(record)
 
 
-def _show(written: _Written, output: str, as_json: bool) -> None:
+def _show(hypotheses: int, empty: int, output: str, as_json: bool) -> None:
     if as_json:
-        o.beside(output).write(o.one_object({"hypotheses": written.hypotheses, "empty": written.empty}))
+        o.beside(output).write(o.one_object({"hypotheses": hypotheses, "empty": empty}))
         return
     if not o.is_standard_output(output):
-        many = o.counted(written.hypotheses, "hypothesis", "hypotheses")
-        sys.stdout.write(f"{many} in {o.printable(output)}\n")
-    if written.empty:
-        o.say(f"{written.empty:,} of them empty; polyref score takes them with --allow-empty")
+        sys.stdout.write(f"{o.counted(hypotheses, 'hypothesis', 'hypotheses')} in {o.printable(output)}\n")
+    if empty:
+        o.say(f"{empty:,} of them empty; polyref score takes them with --allow-empty")

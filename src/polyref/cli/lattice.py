@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import islice
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -26,11 +26,21 @@ from polyref.scale import ToolSettings
 from polyref.settings import setting, settings
 from polyref.text import TextSettings
 
+ThemeName = Literal["light", "dark", "auto"]  # as the drawings have it; not taken from there, so that help starts fast
 MOST_SENTENCES = 10_000  # per example, as expand has it
 
 
 def _number(help: str, **declared: str) -> Any:
     return setting(0, help, at_least=0, at_most=MOST_SENTENCES, metavar="N", **declared)
+
+
+@settings
+class DrawSettings:
+    """Which examples, and how they are drawn."""
+
+    id: str | None = setting(None, "Only the example with this id.", metavar="ID")
+    theme: ThemeName = setting("auto", "Colours of a drawing: light, dark, or as the reader's system.")
+    title: str | None = setting(None, "Title of a drawing.", metavar="TEXT")
 
 
 @settings
@@ -48,7 +58,6 @@ class ShowSettings:
 def lattice(
     file: o.Input,
     *,
-    id: o.Id = None,
     output: Annotated[
         str | None,
         typer.Option(
@@ -59,8 +68,7 @@ def lattice(
         str,
         typer.Option("--highlight", metavar="N|TEXT", help="Mark the N-th best sentence, or a text; 0 marks none."),
     ] = "1",
-    theme: o.ThemeOption = "auto",
-    title: o.TitleOption = None,
+    drawing: DrawSettings,
     show: ShowSettings,
     align: AlignSettings,
     preset: o.PresetOption = None,
@@ -79,13 +87,13 @@ def lattice(
         from polyref.draw import GRAPHS, PICTURES, suffix_of
 
         suffix_of(output, PICTURES if show.steps else PICTURES + GRAPHS)  # before anything is read
-    lattices = lattices_of(file, id, reading, align, text, tools)
+    lattices = lattices_of(file, drawing.id, reading, align, text, tools)
     for example, merged, path in with_files(lattices, output):
         report = _report(example, merged, show, scored, search)
         if path is not None:
             with about(file, example):
                 marked = _highlighted(merged, highlight, search)
-                merged.save(path, highlight=marked, theme=theme, title=title, steps=show.steps)
+                merged.save(path, highlight=marked, theme=drawing.theme, title=drawing.title, steps=show.steps)
         lines = [o.one_object(report)] if as_json else [line + "\n" for line in _lines(report, example)]
         sys.stdout.write("".join(lines))
 
@@ -150,10 +158,10 @@ def _sentences(path: str) -> list[str]:
 def _lines(report: dict[str, Any], example: Example) -> Iterator[str]:
     pieces = "" if report["pieces"] == 1 else f", in {report['pieces']} pieces"
     size = f"{len(example.references)} references, {report['states']} states, {report['arcs']} arcs{pieces}"
-    yield f"{report['id']}: {size}; {_commas(report['sentences'])} sentences, {_commas(report['new'])} of them new"
+    yield f"{report['id']}: {size}; {o.large(report['sentences'])} sentences, {o.large(report['new'])} of them new"
     for number, step in enumerate(report.get("steps", ())):
         merged = "side by side" if step["pair"] is None else f"{_pair(step['pair'])} merged, {step['links']} links"
-        yield f"   ({chr(ord('a') + number)})  {merged}: {_commas(step['sentences'])} sentences"
+        yield f"   ({chr(ord('a') + number)})  {merged}: {o.large(step['sentences'])} sentences"
     for sentence in report.get("best", ()):
         yield f"  {sentence['bleu']:6.2f}  {sentence['text']}"
     for name in ("list", "sample"):
@@ -167,10 +175,6 @@ def _lines(report: dict[str, Any], example: Example) -> Iterator[str]:
 def _pair(pair: tuple[int, int]) -> str:
     """Two references by their letters, as in drawings."""
     return " and ".join(chr(ord("A") + reference) for reference in pair)
-
-
-def _commas(number: str) -> str:
-    return f"{int(number):,}" if len(number) < 20 else f"{number[0]}.{number[1:3]}e{len(number) - 1}"
 
 
 # -- lattices of a file -----------------------------------------------------------------------------------------------

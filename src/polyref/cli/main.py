@@ -39,7 +39,8 @@ from polyref.errors import OutputError, PolyrefError
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _STANDARD_OUTPUT = "standard output"
-_WHEN_STOPPED = dict.fromkeys(("train", "encoder train"), "the same command goes on from the last checkpoint")
+_GOES_ON = "stopped; the same command goes on from the last checkpoint"
+_WHEN_STOPPED = {"train": _GOES_ON, "encoder train": _GOES_ON}
 _FOR_MEMORY = {
     "expand": "use fewer --workers or a smaller --node-budget",
     "lattice": "use a smaller --node-budget",
@@ -142,12 +143,11 @@ def ending(verb: Callable[..., None], name: str) -> Callable[..., None]:
         try:
             verb(*arguments, **options)
             sys.stdout.flush()
-        except Stopped as stopped:
-            raise _with_advice(stopped, name) from None
-        except Exception as error:
-            stop = _stop_before(error)
-            if stop is not None:
-                raise _with_advice(stop, name) from None
+        except BaseException as error:
+            stopped = _stop_before(error)
+            if stopped is not None:
+                stopped.says = _WHEN_STOPPED.get(name, stopped.says)
+                raise stopped from None
             if isinstance(error, BrokenPipeError):
                 flush_or_drop(sys.stdout)
                 return
@@ -159,20 +159,14 @@ def ending(verb: Callable[..., None], name: str) -> Callable[..., None]:
     return run
 
 
-def _with_advice(stopped: Stopped, name: str) -> Stopped:
-    if name in _WHEN_STOPPED:
-        stopped.says = f"stopped; {_WHEN_STOPPED[name]}"
-    return stopped
-
-
 def _stop_before(error: BaseException | None) -> Stopped | None:
-    """The signal during whose clean-up an error came up: the one is the cause of the other."""
+    """The signal, also where an error came up during its clean-up: the one is the cause of the other."""
     while error is not None and not isinstance(error, Stopped):
         error = error.__context__
     return error
 
 
-def _foreseen(error: Exception, name: str) -> PolyrefError | None:
+def _foreseen(error: BaseException, name: str) -> PolyrefError | None:
     if _is_out_of_memory(error):
         return PolyrefError(f"out of memory; {_FOR_MEMORY.get(name, _FREE_SOME)}")
     if not isinstance(error, OSError):
@@ -188,7 +182,7 @@ def _foreseen(error: Exception, name: str) -> PolyrefError | None:
     return PolyrefError(str(error) or type(error).__name__)
 
 
-def _is_out_of_memory(error: Exception) -> bool:
+def _is_out_of_memory(error: BaseException) -> bool:
     if isinstance(error, OSError):
         return error.errno == errno.ENOMEM
     if isinstance(error, RuntimeError):

@@ -18,7 +18,7 @@ from dataclasses import dataclass, is_dataclass
 from functools import wraps
 from pathlib import Path
 from types import NoneType
-from typing import Annotated, Any, Literal, TextIO, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TextIO, get_args, get_origin, get_type_hints
 
 import typer
 
@@ -29,29 +29,21 @@ from polyref.errors import InputError, PolyrefError, SettingsError
 from polyref.example import Example
 from polyref.settings import Key, build, choices, keys, shown, wanted
 
-Show = Callable[[int, int], None]  # how far we are (in a file: the bytes behind us), and how many are done
-ThemeName = Literal["light", "dark", "auto"]  # as the drawings have it; not taken from there, so that help starts fast
+if TYPE_CHECKING:
+    from rich.progress import Progress
 
-Input = Annotated[str, typer.Argument(metavar="FILE", help="Examples, in any format; - reads standard input.")]
-Inputs = Annotated[
-    list[str],
-    typer.Argument(
-        metavar="FILE",
-        help="Examples: JSON Lines, Parquet, COCO, Karpathy, CSV, TSV or parallel text; - reads standard input.",
-    ),
-]
+Show = Callable[[int, int], None]  # how far we are (in a file: the bytes behind us), and how many are done
+
+_EXAMPLES = typer.Argument(metavar="FILE", help="Examples in any format (see --from); - reads standard input.")
+Input = Annotated[str, _EXAMPLES]
+Inputs = Annotated[list[str], _EXAMPLES]
 SourcesFromOption = Annotated[
     SourceFormat | None, typer.Option("--from", help="Format of the input.  [default: told by the content]")
 ]
-Id = Annotated[str | None, typer.Option("--id", metavar="ID", help="Only the example with this id.")]
 PresetOption = Annotated[
     Literal["paper"] | None,
     typer.Option("--preset", help="paper: the paper's raw cosine and penalty 0.6, no veto, no position."),
 ]
-ThemeOption = Annotated[
-    ThemeName, typer.Option("--theme", help="Colours of a drawing: light, dark, or as the reader's system.")
-]
-TitleOption = Annotated[str | None, typer.Option("--title", metavar="TEXT", help="Title of a drawing.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one machine-readable object.")]
 
 
@@ -77,16 +69,12 @@ class _Group:
 
     def given(self, values: dict[str, Any]) -> dict[str, Any]:
         """Takes its options out of `values`; returns those that were given, by key."""
-        found = {name: values.pop(name) for name in self.keys}
-        return {
-            self.keys[name].name: _parsed(self.keys[name], value)
-            for name, value in found.items()
-            if value is not None and value is not False
-        }
+        found = [(key, values.pop(name)) for name, key in self.keys.items()]
+        return {key.name: _parsed(key, value) for key, value in found if value is not None and value is not False}
 
-    def built(self, given: Mapping[str, Any]) -> Any:
-        """The settings; those of a table in one dictionary."""
-        tables: dict[str, Any] = {}
+    def built(self, given: Mapping[str, Any], preset: Mapping[str, Any]) -> Any:
+        """The settings; the keys of a table in one dictionary."""
+        tables = {key.name: preset[key.name] for key in self.keys.values() if key.name in preset}
         for name, value in given.items():
             table, _, last = name.rpartition(".")
             (tables.setdefault(table, {}) if table else tables)[last] = value
@@ -121,7 +109,7 @@ def from_settings(**left_out: tuple[str, ...]) -> Callable[[Callable[..., None]]
             try:
                 given = {name: group.given(values) for name, group in groups.items()}
                 _check_needs(groups, given, preset, names)
-                verb(**values, **{name: _built(group, given[name], preset) for name, group in groups.items()})
+                verb(**values, **{name: group.built(given[name], preset) for name, group in groups.items()})
             except (SettingsError, InputError) as error:
                 raise _with_options(error, names) from None
 
@@ -130,14 +118,6 @@ def from_settings(**left_out: tuple[str, ...]) -> Callable[[Callable[..., None]]
         return run
 
     return derive
-
-
-def _built(group: _Group, given: dict[str, Any], preset: Mapping[str, Any]) -> Any:
-    own = {key.name: option_name(key) for key in group.keys.values()}
-    try:
-        return group.built({key: value for key, value in preset.items() if key in own} | given)
-    except SettingsError as error:
-        raise _with_options(error, own) from None
 
 
 def _parameter_name(key: Key) -> str:
@@ -190,10 +170,10 @@ def _parsed(key: Key, value: Any) -> Any:
     """The value of a setting from what typer makes of an option."""
     if isinstance(key.default, bool):
         return not key.default
-    kinds = choices(key.kind)
-    listed = next((get_args(kind) for kind in kinds if get_origin(kind) is tuple), None)
     if not isinstance(value, str):
         return value
+    kinds = choices(key.kind)
+    listed = next((get_args(kind) for kind in kinds if get_origin(kind) is tuple), None)
     if listed is None:
         return _number(value) if float in kinds else value
     words = value.replace(",", " ").split()
@@ -297,28 +277,38 @@ def counted(number: int, what: str, several: str = "") -> str:
     return f"{number:,} {what if number == 1 else several or what + 's'}"
 
 
+def bar_of(before: str, *behind: str) -> Progress:
+    """A bar on standard error, with text around it and the time left; hidden when that is not a terminal."""
+    from rich import progress as p
+    from rich.console import Console
+
+    texts = [p.TextColumn(text) for text in behind]
+    columns = [p.TextColumn(before), p.BarColumn(), *texts, p.TimeElapsedColumn(), p.TextColumn("left")]
+    columns.append(p.TimeRemainingColumn())
+    console, is_hidden = Console(stderr=True), not sys.stderr.isatty()
+    return p.Progress(*columns, console=console, transient=True, disable=is_hidden, speed_estimate_period=300)
+
+
+def large(number: str) -> str:
+    """A number for a person: with commas, or as a power of ten where it is long."""
+    whole, _, rest = number.partition(".")
+    if not whole.isdecimal():
+        return number
+    if len(whole) > 12:
+        return f"{whole[0]}.{whole[1:3]}e{len(whole) - 1}"
+    return f"{int(whole):,}" + (f".{rest}" if rest.strip("0") else "")
+
+
 @contextmanager
 def progress_bar(whole: str | int, doing: str, counted: str, rate_digits: int = 0) -> Iterator[Show]:
     """A bar with rate and time left; silent when standard error is not a terminal. `whole`: the file, or how many."""
     if not sys.stderr.isatty():
         yield lambda position, done: None
         return
-    from rich import progress as p
-    from rich.console import Console
-
     file = None if isinstance(whole, int) else Path(whole)
     size = file.stat().st_size if file is not None and file.is_file() else None
-    columns = [
-        p.TextColumn(doing),
-        p.BarColumn(),
-        p.TaskProgressColumn(),
-        p.TextColumn(f"{{task.fields[done]:,}} {counted}"),
-        p.TextColumn(f"{{task.fields[rate]:,.{rate_digits}f}}/s"),
-        p.TimeElapsedColumn(),
-        p.TextColumn("left"),
-        p.TimeRemainingColumn(),
-    ]
-    with p.Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    rate = f"{{task.fields[rate]:,.{rate_digits}f}}/s"
+    with bar_of(doing, "{task.percentage:>3.0f}%", f"{{task.fields[done]:,}} {counted}", rate) as bar:
         task = bar.add_task(doing, total=whole if isinstance(whole, int) else size, done=0, rate=0.0)
 
         def show(position: int, done: int) -> None:

@@ -13,6 +13,7 @@ import typer
 
 from polyref.cli import options as o
 from polyref.data import Fields, Input, ReadSettings, WriteSettings, open_output, read
+from polyref.data.opening import without_compression
 from polyref.data.output import open_outputs
 from polyref.data.writing import check_not_input, write_unique
 from polyref.errors import InputError, SettingsError
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
 
 StreamFormat = Literal["tsv", "jsonl", "parallel", "prompt-completion", "coco", "karpathy"]
 _EPOCH = "{epoch}"
-_SUFFIXES: dict[str, StreamFormat] = {".tsv": "tsv", ".jsonl": "jsonl"}
 
 
 @settings
@@ -51,7 +51,8 @@ class ShareSettings:
 
     def check_together(self) -> None:
         if self.rank >= self.ranks:
-            raise SettingsError(f"is {self.rank}", f"give a whole number from 0 to {self.ranks - 1}", key="rank")
+            problem = f"is {self.rank}, but --ranks is {self.ranks}"
+            raise SettingsError(problem, "give less, as ranks are counted from 0", key="rank")
         names = self.endings
         if len(names) != 2 or not all(names) or names[0] == names[1] or "/" in self.languages:
             raise SettingsError(f'is "{self.languages}"', "give two different names, such as de,en", key="languages")
@@ -84,7 +85,7 @@ def stream(
     index: Annotated[
         str | None, typer.Option("--index", metavar="FOLDER", help="Folder of indexes.  [default: user's cache]")
     ] = None,
-    reindex: Annotated[bool, typer.Option("--reindex", help="Index the file again, because it has changed.")] = False,
+    reindex: Annotated[bool, typer.Option("--reindex", help="Index the file again: it has changed.")] = False,
     reading: ReadSettings,
     as_json: o.JsonOption = False,
 ) -> None:
@@ -243,16 +244,10 @@ class _Target:
 
 def _format(format: StreamFormat | None, output: str) -> StreamFormat:
     """The format that is asked for, or that the name of the output tells."""
-    if format is not None:
-        return format
-    bare = output.removesuffix(".gz").removesuffix(".zst")
-    for suffix, found in _SUFFIXES.items():
-        if bare.endswith(suffix):
-            return found
-    for suffix in (".parquet", ".csv", ".json", ".src"):
-        if bare.endswith(suffix):
-            raise SettingsError(f"{output}: the name does not tell how pairs are written", "give --format")
-    return "tsv"
+    suffix = Path(without_compression(output)).suffix
+    if format is None and suffix in (".parquet", ".csv", ".json", ".src"):
+        raise SettingsError(f"{output}: the name does not tell how pairs are written", "give --format")
+    return format or ("jsonl" if suffix == ".jsonl" else "tsv")
 
 
 # -- counting -------------------------------------------------------------------------------------------------------
@@ -260,13 +255,8 @@ def _format(format: StreamFormat | None, output: str) -> StreamFormat:
 
 def _check_only_counting(output: str, share: ShareSettings) -> None:
     """Refuse what has no effect where nothing is written."""
-    given = {
-        "output": output != "-",
-        "start": share.start,
-        "ranks": share.ranks > 1,
-        "pair_format": share.pair_format,
-    }
-    for key, is_given in given.items():
+    given = (output != "-", share.start > 0, share.ranks > 1, share.pair_format is not None)
+    for key, is_given in zip(("output", "start", "ranks", "pair_format"), given, strict=True):
         if is_given:
             raise SettingsError("has no effect with --count, which writes no pairs", "leave it out", key=key)
 
@@ -297,18 +287,16 @@ def _count(stream: Stream, given: dict[str, Any], epochs: int, as_json: bool) ->
 
 @contextmanager
 def _progress(name: str) -> Iterator[Callable[[Indexing], None]]:
-    """A line on standard error while a file is indexed; silent when that is no terminal."""
-    if not sys.stderr.isatty():
-        yield lambda progress: None
-        return
-    shown_any = False
+    """A line on standard error while a file is indexed; silent when that is not a terminal."""
 
     def show(progress: Indexing) -> None:
-        nonlocal shown_any
-        shown_any = True
         sys.stderr.write(f"\rpolyref: indexing {o.printable(name)}, once: {progress.examples:,} examples")
         sys.stderr.flush()
 
-    yield show
-    if shown_any:
-        sys.stderr.write("\n")
+    if not sys.stderr.isatty():
+        yield lambda progress: None
+        return
+    try:
+        yield show
+    finally:
+        sys.stderr.write("\r\033[K")  # the line goes when it is done

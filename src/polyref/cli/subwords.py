@@ -101,10 +101,7 @@ def apply(subwords: Learned, file: Lines = "-", *, output: Output = "-", reading
 
     A letter stands for each byte of a piece; Ġ stands for a space. `restore` gives back exactly the same text.
     """  # fmt: skip
-    from polyref.text.subwords import Subwords
-
-    check_output_is_none_of(output, {"the file of subwords": subwords})
-    found = Subwords.load(subwords)
+    found = _loaded(subwords, output)
     units = found.units()
 
     def cut(lines: Sequence[str], first: int) -> list[str]:
@@ -116,16 +113,20 @@ def apply(subwords: Learned, file: Lines = "-", *, output: Output = "-", reading
 @o.from_settings(reading=_ONLY_LINES)
 def restore(subwords: Learned, file: Lines = "-", *, output: Output = "-", reading: ReadSettings) -> None:
     """Turn lines of subwords back into text: output of `apply`, or of a model that was trained on it."""
-    from polyref.text.subwords import Subwords
-
-    check_output_is_none_of(output, {"the file of subwords": subwords})
-    found = Subwords.load(subwords)
+    found = _loaded(subwords, output)
     numbers = {unit: number for number, unit in enumerate(found.units())}
 
     def join(lines: Sequence[str], first: int) -> list[str]:
         return [_restored(line, found, numbers, file, place) for place, line in enumerate(lines, first)]
 
     _rewrite(file, output, join, reading.max_line_bytes)
+
+
+def _loaded(subwords: str, output: str) -> Subwords:
+    from polyref.text.subwords import Subwords
+
+    check_output_is_none_of(output, {"the file of subwords": subwords})
+    return Subwords.load(subwords)
 
 
 def _restored(line: str, subwords: Subwords, numbers: dict[str, int], file: str, place: int) -> str:
@@ -151,5 +152,5 @@ def _rewrite(file: str, output: str, change: Callable[[Sequence[str], int], list
             first += len(some)
 
 
-VERBS: dict[str, Callable[..., None]] = {"learn": learn, "apply": apply, "restore": restore}
+VERBS = {"learn": learn, "apply": apply, "restore": restore}
 HELP = "Learn subwords, cut text into them, and restore it."

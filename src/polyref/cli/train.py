@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -16,9 +17,7 @@ if TYPE_CHECKING:
 
 
 def train(
-    recipe: Annotated[
-        str | None, typer.Argument(metavar="RECIPE", help="Recipe, a TOML file; see docs/recipes.md.")
-    ] = None,
+    recipe: Annotated[str | None, typer.Argument(metavar="RECIPE", help="A TOML file; see docs/recipes.md.")] = None,
     override: Annotated[
         list[str] | None,
         typer.Option("--override", metavar="FILE", help="A TOML file that changes keys; may be given again."),
@@ -30,9 +29,7 @@ def train(
     output: Annotated[
         str | None, typer.Option("-o", "--output", metavar="FOLDER", help="Folder of the model, instead of run.output.")
     ] = None,
-    reindex: Annotated[
-        bool, typer.Option("--reindex", help="Index the training file again, because it has changed.")
-    ] = False,
+    reindex: Annotated[bool, typer.Option("--reindex", help="Index the training file again: it has changed.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing while it trains; train.log has it.")] = False,
     check: Annotated[bool, typer.Option("--check", help="Only check the recipe, and print it with all keys.")] = False,
     keys: Annotated[bool, typer.Option("--keys", help="List all keys of a recipe and what they mean.")] = False,
@@ -77,19 +74,9 @@ def _say(line: str) -> None:
 
 
 def _show(trained: list[Trained], as_json: bool) -> None:
-    rows = [
-        {
-            "folder": str(one.folder),
-            "best": one.best,
-            "best_updates": one.best_updates,
-            "updates": one.updates,
-            "epochs": one.epochs,
-            "validations": one.history,
-        }
-        for one in trained
-    ]
     if as_json:
-        sys.stdout.write(o.one_object({"stages": rows}))
+        rows = [{**asdict(one), "folder": str(one.folder)} for one in trained]
+        sys.stdout.write(o.one_object({"stages": [{**row, "validations": row.pop("history")} for row in rows]}))
         return
     for one in trained:
         best = f"{one.best:.4f} after {one.best_updates:,} of {one.updates:,} updates"
