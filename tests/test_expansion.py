@@ -309,7 +309,7 @@ def test_the_compiled_engine_gives_what_plain_python_gives(align):
     ("settings", "says"),
     [
         ({"per_example": 0}, "per_example is 0; give a whole number, 1 or more"),
-        ({"per_example": 100_001}, "per_example is 100,001, above the tie_limit of 10,000; ask for fewer"),
+        ({"per_example": 100_001}, "per_example is 100,001, above the tie limit of 10,000; ask for fewer"),
         ({"shortfall": "drop"}, 'shortfall is "drop"; choose one of keep, repeat, fail'),
     ],
 )

@@ -44,6 +44,7 @@ class ExpandSettings:
         "Leave out sentences less fluent than the least fluent gold reference by more than this; try 0.",
         at_least=-100,
         at_most=100,
+        hint="such as 0",
         metavar="MARGIN",
     )
     keep_lattice: bool = setting(False, "Keep the lattices in the output, for fresh paths in every epoch.")
@@ -53,7 +54,7 @@ class ExpandSettings:
 
     def check_together(self) -> None:
         if self.per_example > self.search.tie_limit:
-            problem = f"is {self.per_example:,}, above the tie_limit of {self.search.tie_limit:,}"
+            problem = f"is {self.per_example:,}, above the tie limit of {self.search.tie_limit:,}"
             raise SettingsError(problem, "ask for fewer", key="per_example")
 
 

@@ -35,6 +35,7 @@ TRIES, LEAST_TRIES = 64, 1000
 RANKED = 1000
 # Where few pass, the best are searched with a small budget: it is no reason to wait for long.
 _NODES_FOR_POOL = 100_000
+_FRESH = ("per_example", None)
 
 
 @settings
@@ -42,30 +43,36 @@ class FreshSettings:
     """How pseudo-references are drawn anew for each epoch. `per_example` does not count gold references."""
 
     per_example: int = required(
-        "Number of new pseudo-references per example in every epoch, from lattices that were kept.",
+        "Draw this many new pseudo-references per example in every epoch, from lattices that were kept.",
         at_least=1,
         at_most=10_000,
         option="--fresh",
         metavar="N",
     )
     by: By = setting(
-        "uniform", "uniform: all that pass are equally likely; rank: the next best in every epoch.", option="--fresh-by"
+        "uniform",
+        "uniform: all that pass are equally likely; rank: the next best in every epoch.",
+        option="--fresh-by",
+        needs=_FRESH,
     )
     min_bleu: float = setting(
         80.0,
-        "Lowest BLEU of a fresh path; 0 admits those that score 0.",
+        "Lowest BLEU of a fresh path; 0 also admits those that score 0.",
         at_least=0,
         at_most=100,
         option="--min-bleu",
         metavar="B",
+        needs=_FRESH,
     )
     fluency: float | None = setting(
         None,
-        "How much less fluent than the least fluent gold reference a fresh path may be.",
+        "How much less fluent than the least fluent gold reference a fresh path may be; try 0.",
         at_least=-100,
         at_most=100,
+        hint="such as 0",
         option="--fluency",
         metavar="MARGIN",
+        needs=_FRESH,
     )
 
 

@@ -96,7 +96,7 @@ def keys(group: Any, usual: Any = None) -> Iterator[Key]:
             continue
         default = one.default if usual is None else getattr(usual, one.name)
         name = declared.key or one.name
-        table = next(filter(is_dataclass, _choices(kind)), None)
+        table = next(filter(is_dataclass, choices(kind)), None)
         yield Key(name, kind, None if default is MISSING else default, declared, table)
         if table is not None:
             inner = default if is_dataclass(default) else None
@@ -129,7 +129,7 @@ def _build(group: type[Made], given: Mapping[str, Any], usual: Made | None) -> M
 
 def _table(value: Any, kind: Any, usual: Any, name: str) -> Any:
     """The settings of a table that sets some of its keys; any other value as it is."""
-    table = next(filter(is_dataclass, _choices(kind)), None)
+    table = next(filter(is_dataclass, choices(kind)), None)
     if table is None or not isinstance(value, Mapping):
         return value
     with within(name):
@@ -208,14 +208,14 @@ def _check(self: Any) -> None:
         self.check_together()
 
 
-def _choices(kind: Any) -> tuple[Any, ...]:
+def choices(kind: Any) -> tuple[Any, ...]:
     """The types that a value may have."""
     return get_args(kind) if get_origin(kind) in (Union, types.UnionType) else (kind,)
 
 
 def _checked(name: str, value: Any, kind: Any, declared: Declared) -> Any:
     """The value as it is kept; or an error that says what the setting takes."""
-    kinds, given, verb = _choices(kind), value, "is"
+    kinds, given, verb = choices(kind), value, "is"
     takes_list = any(get_origin(one) is tuple for one in kinds)
     if declared.clean is not None and _is_text(value, in_list=takes_list):
         value = declared.clean(value)
@@ -226,9 +226,10 @@ def _checked(name: str, value: Any, kind: Any, declared: Declared) -> Any:
         if taken is not None:
             return taken
     words = _words(kinds)
-    if words and takes_list and isinstance(value, list | tuple):
-        verb = "holds"
-        given = value = next((one for one in value if one not in words), value)
+    if isinstance(value, list | tuple) and (items := [get_args(one)[0] for one in kinds if get_origin(one) is tuple]):
+        wrong = [item for item in value if _taken(item, items[0], declared) is None]
+        verb, given = ("holds", wrong[0]) if wrong else (verb, value)
+        value = given
     near = get_close_matches(value, words, 1, 0.6) if isinstance(value, str) else []
     meant = f"did you mean {near[0]}? " if near and near[0] != value else ""
     cure = wanted(kind, declared)
@@ -291,7 +292,7 @@ def _words(kinds: Sequence[Any]) -> list[str]:
 
 def wanted(kind: Any, declared: Declared) -> str:
     """What a setting takes, as a cure: `give a number from 0 to 1, or adaptive`."""
-    kinds = [one for one in _choices(kind) if one is not type(None)]
+    kinds = [one for one in choices(kind) if one is not type(None)]
     words = ", ".join(_words(kinds))
     hint = f"{', ' if declared.hint.startswith('such') else ': '}{declared.hint}" if declared.hint else ""
     first = kinds[0]

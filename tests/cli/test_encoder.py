@@ -167,18 +167,18 @@ def test_updates_are_a_limit_without_one_of_epochs(run, text: Path, tmp_path: Pa
     [
         ("--epochs", 0, "--epochs is 0; give a whole number, 1 or more"),
         ("--cutoff", 0, "--cutoff is 0; give a whole number, 1 or more"),
-        ("--learning-rate", "nan", "--learning-rate is nan"),
-        ("--held-out", 0, "--held-out is 0.0; give a number above 0"),
-        ("--threads", 0, "threads is 0; give a number from 1 to 1024"),
-        ("--dropout", 1, "dropout is 1.0"),
-        ("--stop-after", 0, "stop-after is 0"),
-        ("--state-size", -1, "state-size is -1"),
-        ("--seed", -1, "--seed is -1"),
-        ("--clip", 0, "--clip is 0.0"),
+        ("--learning-rate", "nan", "--learning-rate is nan; give a number above 0 and at most 100"),
+        ("--held-out", 0, "--held-out is 0.0; give a number above 0 and at most 0.5"),
+        ("--threads", 0, "--threads is 0; give a whole number from 1 to 1,024"),
+        ("--dropout", 1, "--dropout is 1.0; give a number from 0 to less than 1"),
+        ("--stop-after", 0, "--stop-after is 0"),
+        ("--state-size", -1, "--state-size is -1"),
+        ("--seed", -1, "--seed is -1; give a whole number from 0 to less than 2^32"),
+        ("--clip", 0, "--clip is 0.0; give a number above 0"),
         ("--vectors", "nothing.npz", "nothing.npz: cannot be opened"),
         ("--without", "nothing.txt", "nothing.txt: there is no such file"),
         ("--cutoff", 1000, "no word occurs 1000 times; give more text, or a lower cut-off"),
-        ("--softmax", "adaptive", "vector-size is 8; the adaptive softmax needs 16 or more"),
+        ("--softmax", "adaptive", "--vector-size is 8; the adaptive softmax needs 16 or more"),
     ],
 )
 def test_what_cannot_be_is_refused_in_one_line_and_nothing_is_written(
@@ -217,7 +217,7 @@ def test_sources_that_are_not_strings_are_refused_with_a_cure(run, tmp_path: Pat
     torch_here()
     (tmp_path / "data.jsonl").write_text(caption_lines(2))
     done = run("encoder", "train", tmp_path / "data.jsonl", "-o", tmp_path / "mine", *SMALL, "--use", "source")
-    refused(done, "data.jsonl:1: the source is not a string; set use to references")
+    refused(done, "data.jsonl:1: the source is not a string; set --use to references")
 
 
 def test_no_text_and_no_folder_are_refused(run, text: Path, tmp_path: Path):
@@ -320,7 +320,7 @@ def test_listing_looks_here_where_nothing_is_named(run, encoder: Path, monkeypat
 
 
 def test_listing_what_is_no_folder_is_refused(run, tmp_path: Path):
-    refused(run("encoder", "list", tmp_path / "nothing"), "nothing is no folder; name one that holds encoders")
+    refused(run("encoder", "list", tmp_path / "nothing"), "nothing is not a folder; name one that holds encoders")
 
 
 # show
@@ -430,7 +430,7 @@ def test_a_table_is_calibrated_but_not_written_to(run, own_text: Path, tmp_path:
 
     name = Families([(0.5, " ".join(WORDS[:10])), (0.3, " ".join(WORDS[10:18]))]).save(tmp_path / "table.npz")
     before = (tmp_path / "table.npz").read_bytes()
-    refused(run("encoder", "calibrate", name, own_text, "--save"), "is no folder of your own; give --baseline")
+    refused(run("encoder", "calibrate", name, own_text, "--save"), "is not a folder of your own; use --baseline")
     assert (tmp_path / "table.npz").read_bytes() == before
 
 
@@ -445,7 +445,8 @@ def test_an_encoder_inside_the_package_is_not_written_to(run, own_text: Path, en
     monkeypatch.setattr(opening, "open_builtin", lambda name: ContextEncoder.load(str(encoder)))
     before = content_of(encoder.parent)
     refused(
-        run("encoder", "calibrate", "english", own_text, "--save"), "english is no folder of your own; give --baseline"
+        run("encoder", "calibrate", "english", own_text, "--save"),
+        "english is not a folder of your own; use --baseline",
     )
     assert content_of(encoder.parent) == before
 
@@ -455,7 +456,7 @@ def test_an_encoder_inside_the_package_is_not_written_to(run, own_text: Path, en
     [
         ("", "0 sentences; give more text"),
         ("one\n", "1 sentences; give more text"),
-        (drawn_text(GERMAN[:-2], 60), "tell too little of"),
+        (drawn_text(GERMAN[:-2], 60), "are not enough to measure"),
     ],
 )
 def test_text_that_tells_nothing_is_refused(run, encoder: Path, tmp_path: Path, content, said):

@@ -160,10 +160,10 @@ def test_word_vectors_leave_judging_to_the_built_in_model(run, tmp_path: Path):
     [
         (
             ["--language-model", "english"],
-            "--language-model has no effect without --fluency; add that",
+            "--language-model has no effect without --fluency; add that, or leave it out",
         ),
         (["--cache", "folder"], "--cache has no effect without --align soft; add that, or leave it out"),
-        (["--fluency", "1000"], "--fluency is 1000.0; give a number from -100 to 100"),
+        (["--fluency", "1000"], "--fluency is 1000.0; give a number from -100 to 100, such as 0"),
         (["--fluency", "nan"], "--fluency is nan"),
         (
             ["--fluency", "0.2", "--language-model", "french"],
@@ -171,6 +171,7 @@ def test_word_vectors_leave_judging_to_the_built_in_model(run, tmp_path: Path):
         ),
         (["--fluency", "0.2", "--language-model", "vectors:x.npz"], 'there is no language model "vectors:x.npz"'),
         (["--align", "soft", "--baseline", "1"], "--baseline is 1.0; give a number above -1 and below 1"),
+        (["--align", "soft", "--cache", ""], "--cache has no name; name a folder"),
     ],
 )
 def test_options_without_sense_are_refused(options, says, run, tmp_path: Path):

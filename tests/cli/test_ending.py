@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from samples import caption_lines
 
-from polyref.cli.ending import ending
+from polyref.cli.main import ending
 from polyref.errors import PolyrefError
 
 OUT_OF_MEMORY = {

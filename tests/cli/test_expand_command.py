@@ -163,8 +163,8 @@ def soft(tmp_path: Path) -> list[str]:
         (["--similarity", "cosine", "--penalty", "adaptive"], 0.3, "4"),
         (["--similarity", "cosine", "--penalty", "adaptive", "--at-least", "2"], 0.9, "2"),
         (["--similarity", "cosine", "--penalty", "adaptive", "--at-least", "4"], 0.85, "4"),
-        (["--preset", "paper", "--penalty", "adaptive", "--at-least", "4", "--step", "0.2"], 0.7, "4"),
-        (["--similarity", "cosine", "--penalty", "adaptive", "--floor", "0.88"], 0.88, "2"),
+        (["--preset", "paper", "--penalty", "adaptive", "--at-least", "4", "--penalty-step", "0.2"], 0.7, "4"),
+        (["--similarity", "cosine", "--penalty", "adaptive", "--penalty-floor", "0.88"], 0.88, "2"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else str(value),
 )
@@ -289,4 +289,6 @@ def test_the_same_lattices_are_kept_by_several_workers(run, tmp_path):
 def test_parallel_text_cannot_hold_lattices(run, captions_file):
     done = run("expand", captions_file, "--keep-lattice", "--to", "parallel", "-o", captions_file.with_name("out"))
     assert done.code == 2
-    assert "parallel text cannot hold lattices; choose another format, or leave --keep-lattice out" in done.err
+    assert (
+        "--keep-lattice has no effect on parallel text, which cannot hold lattices; choose another format" in done.err
+    )

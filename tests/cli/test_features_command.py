@@ -198,7 +198,7 @@ def test_a_broken_image_is_named_or_left_out_and_counted(run, folder, model, how
     assert not out.exists()
     done = run("features", folder, "--model", model, "-o", out, "--skip-broken")
     assert done.code == 0
-    assert done.err == f"polyref: 1 left out, which cannot be read: {broken}\n"
+    assert done.err == f"polyref: 1 image left out, which cannot be read: {broken}\n"
     assert len(Features.open(out)) == 3
     done = run("features", folder, "--model", model, "-o", out, "--skip-broken", "--json")
     assert json.loads(done.out) == {"images": 3, "features": 3, "skipped": [str(broken)], "file": str(out)}
@@ -227,21 +227,21 @@ def test_numbers_that_do_not_fit_are_refused_by_the_name_of_the_image(run, folde
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        (["--size", "16"], "takes images of 8 x 8, and the size is 16"),
-        (["--resize", "4"], "resize is 4, and the model takes 8"),
-        (["--resize", "9", "--fit", "squash"], "is not cropped"),
-        (["--mean", "a,b"], '--mean is ["a", "b"]; give a list of numbers from -1,000,000 to 1,000,000'),
-        (["--mean", "1,2"], "--mean has 2 numbers, and images have 3 channels"),
-        (["--mean", ""], "--mean has 0 numbers, and images have 3 channels; give one or 3"),
-        (["--std", " , "], "--std has 0 numbers"),
-        (["--mean", "nan"], "--mean is [nan]; give a list of numbers from -1,000,000 to 1,000,000"),
-        (["--mean", "0.5,inf,0"], "--mean is [0.5, inf, 0.0]"),
-        (["--std", "nan"], "--std is [nan]; give a list of numbers from 1e-06 to 1,000,000"),
-        (["--std", "inf"], "--std is [inf]"),
-        (["--std", "0"], "--std is [0.0]"),
-        (["--std", "1,1e-300,1"], "--std is [1.0, 1e-300, 1.0]"),
-        (["--std=-1"], "--std is [-1.0]"),
-        (["--batch", "0"], "batch is 0"),
+        (["--size", "16"], "model.onnx takes images of 8 x 8; leave it out"),
+        (["--resize", "4"], "--resize is 4, but the model takes 8; give that or more"),
+        (["--resize", "9", "--fit", "squash"], "--resize has no effect on squashed images; leave it out"),
+        (["--mean", "a,b"], '--mean holds "a"; give a list of numbers from -1,000,000 to 1,000,000'),
+        (["--mean", "1,2"], "--mean has 2 numbers, but images have 3 channels; give one or 3"),
+        (["--mean", ""], "--mean has no numbers; give one, or one for each channel"),
+        (["--std", " , "], "--std has no numbers"),
+        (["--mean", "nan"], "--mean holds nan; give a list of numbers from -1,000,000 to 1,000,000"),
+        (["--mean", "0.5,inf,0"], "--mean holds inf"),
+        (["--std", "nan"], "--std holds nan; give a list of numbers from 1e-06 to 1,000,000"),
+        (["--std", "inf"], "--std holds inf"),
+        (["--std", "0"], "--std holds 0.0"),
+        (["--std", "1,1e-300,1"], "--std holds 1e-300"),
+        (["--std=-1"], "--std holds -1.0"),
+        (["--batch", "0"], "--batch is 0; give a whole number from 1 to 10,000"),
         (["-o", "f.json"], "end the name in .npz"),
         (["--model", "gone.onnx"], "gone.onnx: there is no such file"),
         (["--model", "FOLDER"], "this is a folder; name a file in it"),

@@ -238,6 +238,13 @@ def test_sources_that_are_no_texts_are_json(run, tmp_path: Path, indexes):
     assert [json.loads(line)["source"] for line in lines] == [{"a": "ü\n\t"}, None]
 
 
+def test_the_name_of_the_output_tells_its_format(run, file, tmp_path: Path):
+    for name in ("pairs.jsonl", "pairs.tsv", "pairs"):
+        assert run("stream", file, "-o", tmp_path / name).code == 0
+    assert json.loads((tmp_path / "pairs.jsonl").read_text().splitlines()[0])["id"] in "abc"
+    assert (tmp_path / "pairs.tsv").read_text() == (tmp_path / "pairs").read_text()
+
+
 # -- counting -------------------------------------------------------------------------------------------------------
 
 
@@ -252,7 +259,7 @@ def test_pairs_and_updates_are_counted(run, file):
         ["shuffle", "7", "3"],
     ]
     assert lines[1].endswith("6.00 epochs")
-    assert lines[5] == "an epoch each; batches of 3 pairs, under uniform cut between examples"
+    assert lines[5] == "one epoch each; batches of 3 pairs, which uniform cuts between examples"
 
 
 def test_a_machine_gets_one_object(run, file):
@@ -272,49 +279,64 @@ def test_a_machine_gets_one_object(run, file):
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        (["--schedule", "shufle"], '--schedule is "shufle"; did you mean shuffle?'),
-        (["--schedule", "x"], "choose one of first, sample-one, uniform, shuffle"),
-        (["--epoch", "-1"], "the epoch is -1; give 0 or more"),
-        (["--epochs", "0"], "the number of epochs is 0; give 1 or more"),
-        (["--start", "7"], "epoch 0 has no pair 7; an epoch has 7 pairs, go on in the next one"),
-        (["--start", "3", "--rank", "1", "--ranks", "3"], "epoch 0 has no pair 3 in this share"),
-        (["--limit", "0"], "--limit is 0; give a whole number from 1 to"),
-        (["--limit", "2", "--gold-only"], "--limit does not cut gold references"),
+        (["--schedule", "shufle"], '--schedule is "shufle"; did you mean shuffle? choose one of first, sample-one'),
+        (["--epoch", "-1"], "--epoch is -1; give a whole number from 0 to less than 2^62"),
+        (["--epochs", "0"], "--epochs is 0; give a whole number from 1 to less than 2^31"),
+        (["--start", "7"], "--start is 7, but an epoch has 7 pairs; give less, or go on with --epoch 1"),
+        (["--start", "3", "--rank", "1", "--ranks", "3"], "--start is 3, but this share of an epoch has fewer pairs"),
+        (["--limit", "0"], "--limit is 0; give a whole number from 1 to less than 2^31"),
+        (
+            ["--limit", "2", "--gold-only"],
+            "does not cut gold references; leave it out, or leave --gold-only out",
+        ),
+        (["--limit", str(2**63)], "--limit is 9223372036854775808; give a whole number from 1 to less than 2^31"),
+        (["--gold-only", "--gold-share", "0.5"], "--gold-share has no effect with --gold-only; leave one of them out"),
         (["--gold-share", "2"], "--gold-share is 2.0; give a number from 0 to 1"),
-        (["--schedule", "first", "--gold-share", "0.5"], "--gold-share has no effect with first, which draws nothing"),
+        (["--schedule", "first", "--gold-share", "0.5"], "has no effect with first, which draws nothing; leave"),
         (["--schedule", "first", "--draw"], "draw belongs to shuffle"),
-        (["--order", "shuffled"], "--order is shuffled, but shuffle orders its pairs itself"),
-        (["--seed", str(2**63)], "give a whole number from -2^63 to less than 2^63"),
-        (["--start", "-1"], "the first pair is -1; give 0 or more"),
-        (["--rank", "1"], "there is no rank 1 of 1"),
-        (["--rank", "0", "--ranks", "0"], "there is no rank 0 of 0"),
+        (["--order", "shuffled"], "--order is shuffled, but shuffle orders its pairs itself; leave it out"),
+        (["--seed", str(2**63)], "--seed is 9223372036854775808; give a whole number from -2^63 to less than 2^63"),
+        (["--start", "-1"], "--start is -1; give a whole number from 0 to less than 2^62"),
+        (["--rank", "1"], "--rank is 1, but --ranks is 1; give less, as ranks are counted from 0"),
+        (["--ranks", str(2**63)], "--ranks is 9223372036854775808; give a whole number from 1 to less than 2^31"),
+        (["--epochs", str(10**22), "-o", "x.{epoch}.tsv"], "from 1 to less than 2^31"),
+        (["--epochs", str(10**22), "--count"], "from 1 to less than 2^31"),
+        (["--epoch", str(2**62)], "--epoch is 4611686018427387904; give a whole number from 0 to less than 2^62"),
+        (["--count", "-o", "pairs.tsv"], "--output has no effect with --count, which writes no pairs; leave it out"),
+        (["--count", "--start", "1"], "--start has no effect with --count"),
+        (["--count", "--ranks", "2"], "--ranks has no effect with --count"),
+        (["--count", "--format", "jsonl"], "--format has no effect with --count"),
+        (["--languages", "de,en"], "--languages has no effect without --format parallel; add that"),
+        (["-o", "pairs.parquet"], "the name does not tell how pairs are written; give --format"),
+        (["--rank", "0", "--ranks", "0"], "--ranks is 0; give a whole number from 1 to less than 2^31"),
         (["--fresh", "2"], "the file has not kept them for every example; expand it anew, and keep"),
         (["--fresh", "0"], "--fresh is 0; give a whole number from 1 to 10,000"),
-        (["--fresh", "2", "--limit", "2"], "--limit does not go with fresh paths"),
-        (["--fresh-by", "rank"], "--fresh is missing; give it"),
-        (["--min-bleu", "9"], "--fresh is missing; give it"),
-        (["--fluency", "0.1"], "--fresh is missing; give it"),
-        (["--language-model", "english"], "judges the fluency of fresh paths; add --fresh N"),
-        (["--fresh", "2", "--language-model", "english"], "judges the fluency of fresh paths; add"),
+        (["--fresh", "2", "--limit", "2"], "--limit does not go with fresh paths, which have a number of their own"),
+        (["--fresh", "2", "--gold-only"], "--gold-only does not go with fresh paths"),
+        (["--fresh-by", "rank"], "--fresh-by has no effect without --fresh; add that, or leave it out"),
+        (["--min-bleu", "9"], "--min-bleu has no effect without --fresh; add that, or leave it out"),
+        (["--fluency", "0.1"], "--fluency has no effect without --fresh; add that, or leave it out"),
+        (["--language-model", "english"], "--language-model has no effect without --fresh and --fluency; add"),
+        (["--fresh", "2", "--language-model", "english"], "--language-model has no effect without --fresh and"),
         (["--format", "parallel"], "parallel text is two files; give -o NAME"),
-        (["--format", "parallel", "-o", "x", "--languages", "de"], 'the languages are "de"; give two different names'),
+        (["--format", "parallel", "-o", "x", "--languages", "de"], 'is "de"; give two different names, such as de,en'),
         (["--format", "parallel", "-o", "x", "--languages", "de,de"], "give two different names"),
         (["--format", "parallel", "-o", "x", "--languages", "../a,b"], "give two different names"),
         (["--format", "coco", "--epochs", "2", "-o", "x.json"], "a coco file holds one epoch; put {epoch} into"),
         (["--format", "coco", "--start", "2", "-o", "x.json"], "a coco file holds a whole epoch"),
-        (["--format", "coco", "--rank", "3", "-o", "x.json"], "there is no rank 3 of 1"),
+        (["--format", "coco", "--rank", "3", "-o", "x.json"], "--rank is 3, but --ranks is 1"),
         (["--format", "karpathy", "--schedule", "first", "--order", "shuffled", "-o", "x.json"], "has its own order"),
         (["--format", "coco", "--draw", "-o", "x.json"], "a file of examples holds each reference once"),
-        (["--batch-pairs", "3"], "--batch-pairs has no effect without --count"),
-        (["--batch-tokens", "3"], "--batch-tokens has no effect without --count"),
-        (["--json"], "--json has no effect without --count"),
+        (["--batch-pairs", "3"], "--batch-pairs has no effect without --count; add that, or leave it out"),
+        (["--batch-tokens", "3"], "--batch-tokens has no effect without --count; add that, or leave it out"),
+        (["--json"], "--json has no effect without --count; add that, or leave it out"),
         (["--count", "--batch-pairs", "0"], "--batch-pairs is 0; give a whole number, 1 or more"),
         (["-o", "data.jsonl"], "this is the input file; choose another name for the output"),
         (["-o", "nowhere/out.tsv"], "cannot be written (No such file or directory)"),
         (["-o", "."], "this is a folder"),
         (["--format", "parallel", "-o", "data", "--languages", "jsonl,en"], "this is the input file"),
         (["--index", "data.jsonl"], "data.jsonl: cannot be written ("),
-        (["--index", ""], "the folder of indexes has no name"),
+        (["--index", ""], "--index has no name; name a folder, or leave it out"),
     ],
 )
 def test_what_makes_no_sense_is_refused(options, says, run, file, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -377,6 +399,17 @@ def test_fresh_paths_are_other_ones_in_each_epoch(run, tmp_path: Path, indexes):
     run("expand", tmp_path / "captions.jsonl", "-o", tmp_path / "plain.jsonl", "-k", 5)
     refused = run("stream", tmp_path / "plain.jsonl", *options)
     assert_refused(refused, f"{tmp_path / 'plain.jsonl'}: fresh paths need the lattices")
+
+
+def test_fresh_paths_that_are_repeated_are_counted(run, tmp_path: Path, indexes):
+    references = (["a cat sleeps here", "the cat is asleep here"], ["two dogs run", "dogs run along the beach"])
+    records = [{"source": n, "references": texts} for n, texts in enumerate(references)]
+    path, kept = write(tmp_path / "captions.jsonl", records), tmp_path / "kept.jsonl"
+    run("expand", path, "--keep-lattice", "-o", kept)
+    few = run("stream", kept, "--fresh", 5, "--min-bleu", 100)
+    assert few.code == 0
+    assert "2 times an example had fewer than 5 fresh paths that pass, and they are repeated" in few.err
+    assert run("stream", kept, "--fresh", 1, "--min-bleu", 0).err == ""
 
 
 # -- pipes and signals ----------------------------------------------------------------------------------------------

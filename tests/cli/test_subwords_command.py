@@ -109,14 +109,14 @@ def test_sources_are_learned_from_without_references(run, tmp_path: Path):
     out = tmp_path / "learned.json"
     done = run("subwords", "learn", tmp_path / "data.jsonl", "-o", out, "--size", 400, "--side", "source")
     assert done.out.decode() == f"259 subwords from 1 texts in {out}\n".replace("1 texts", "1 text")
-    assert done.err == "polyref: fewer than 400: no other pair of units comes twice\n"
+    assert done.err == "polyref: fewer than 400: no other pair of units occurs twice\n"
 
 
 def test_a_piece_that_is_no_subword_is_named_with_its_line(run, subwords, tmp_path: Path):
     (tmp_path / "cut.txt").write_text("two Ġdogs\ntwo <unk> Ġdogs\n")
     done = run("subwords", "restore", subwords, tmp_path / "cut.txt", "-o", tmp_path / "out.txt")
     assert (done.code, done.out) == (2, b"")
-    assert 'cut.txt:2: "<unk>" is none of the subwords' in done.err
+    assert 'cut.txt:2: "<unk>" is not one of the subwords' in done.err
     assert not (tmp_path / "out.txt").exists()
 
 
@@ -204,7 +204,7 @@ def test_learning_that_is_stopped_ends_and_leaves_nothing(
     [
         (["learn", "FILE", "-o", "out.json", "--size", "10"], "give a number from 259 to 1,000,000"),
         (["learn", "FILE", "-o", "out.json", "--size", "99999999999999999999"], "give a number from 259 to 1,000,000"),
-        (["learn", "FILE", "-o", "out.json", "--size", "300", "--max-line-bytes", "0"], "max-line-bytes is 0; give"),
+        (["learn", "FILE", "-o", "out.json", "--size", "300", "--max-line-bytes", "0"], "--max-line-bytes is 0; give"),
         (["learn", "FILE", "-o", "FILE", "--size", "300"], "this is the input file"),
         (["learn", "LATIN", "FILE", "-o", "FILE", "--size", "300"], "this is the input file"),
         (["learn", "gone.txt", "-o", "out.json", "--size", "300"], "there is no such file"),
@@ -214,7 +214,7 @@ def test_learning_that_is_stopped_ends_and_leaves_nothing(
         (["apply", "SUBWORDS", "FILE", "-o", "FILE"], "this is the input file"),
         (["apply", "SUBWORDS", "LATIN"], "not UTF-8"),
         (["apply", "SUBWORDS", "FILE", "--max-line-bytes", "3"], "longer than 3 bytes"),
-        (["apply", "SUBWORDS", "FILE", "--max-line-bytes", "0"], "max-line-bytes is 0; give"),
+        (["apply", "SUBWORDS", "FILE", "--max-line-bytes", "0"], "--max-line-bytes is 0; give"),
     ],
 )
 def test_what_cannot_be_is_said_in_one_line(run, subwords, arguments, says, tmp_path: Path):

@@ -57,7 +57,7 @@ class AlignSettings:
         "hard", "hard links equal words; soft links words with similar vectors in their contexts."
     )
     similarity: Similarity = setting(
-        "rescaled", "Cosine of two vectors as it is, or rescaled so that unrelated words have 0.", needs=_SOFT
+        "rescaled", "cosine of two vectors as it is, or rescaled so that unrelated words have 0.", needs=_SOFT
     )
     penalty: float | Literal["adaptive"] = setting(
         0.5,
@@ -81,11 +81,15 @@ class AlignSettings:
     )
     merge_order: MergeOrder = setting("tree", "tree: join all references; paper: read the paper literally.")
     veto: tuple[VetoKind, ...] = setting(
-        VETO_KINDS, "Kinds of words that are never linked with each other.", clean=_in_one_order, needs=_SOFT
+        VETO_KINDS,
+        "Kinds of words that are never linked with each other, or none.",
+        clean=_in_one_order,
+        metavar="KINDS",
+        needs=_SOFT,
     )
     position: float = setting(
         0.02,
-        "What a link from one end of a reference to the other end of another one loses.",
+        "Similarity that a link loses between opposite ends of two references.",
         at_least=0,
         at_most=1,
         metavar="W",

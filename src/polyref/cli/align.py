@@ -1,4 +1,4 @@
-"""`polyref align`: how alike the words of two references are, and how they were aligned."""
+"""`polyref align`: how similar the words of two references are, and how they were aligned."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import typer
 
 from polyref.align import AlignSettings
 from polyref.cli import options as o
-from polyref.cli.lattices import Lattices, about, with_files
+from polyref.cli.lattice import DrawSettings, about, lattices_of, with_files
 from polyref.data import ReadSettings
 from polyref.errors import SettingsError
 from polyref.scale import ToolSettings
@@ -19,37 +19,36 @@ from polyref.text import TextSettings
 @o.from_settings(align=("merge_order",), tools=("language_model", "cache", "workers"))
 def align(
     file: o.Input,
-    align: AlignSettings,
-    text: TextSettings,
-    tools: ToolSettings,
-    reading: ReadSettings,
-    id: o.Id = None,
+    *,
     pair: Annotated[
         tuple[str, str],
-        typer.Option("--pair", metavar="I J", help="Which references: counted from 0, or by letters as in drawings."),
+        typer.Option("--pair", metavar="I J", help="Two references: numbers from 0, or letters as in drawings."),
     ] = ("0", "1"),
     output: Annotated[
         str | None,
-        typer.Option("--output", "-o", metavar="OUT", help="Draw it: svg, png, html or json; {id} in the name."),
+        typer.Option("-o", "--output", metavar="OUT", help="Draw it: svg, png, html or json; {id} in the name."),
     ] = None,
-    theme: o.ThemeOption = "auto",
-    title: o.TitleOption = None,
+    drawing: DrawSettings,
+    align: AlignSettings,
     preset: o.PresetOption = None,
+    text: TextSettings,
+    tools: ToolSettings,
+    reading: ReadSettings,
     as_json: o.JsonOption = False,
 ) -> None:
-    """Show how similar the words of two references are, and which of them are linked. Draw it with -o."""
+    """Show which words of two references are similar, and linked."""
     from polyref.draw import MATRICES, save_matrix, suffix_of
     from polyref.draw.aligned import compare
 
     if output is not None:
         suffix_of(output, MATRICES)  # before anything is read
     left, right = (_number(name) for name in pair)
-    lattices = Lattices(file, id, reading, align, text, tools)
+    lattices = lattices_of(file, drawing.id, reading, align, text, tools)
     for example, merged, path in with_files(lattices, output):
         with about(file, example):
             comparison = compare(merged, left, right)
         if path is not None:
-            save_matrix(comparison, path, theme, title)
+            save_matrix(comparison, path, drawing.theme, drawing.title)
         else:
             sys.stdout.write(comparison.as_json() if as_json else f"{example.id}\n{comparison.as_table()}")
 
@@ -60,4 +59,4 @@ def _number(name: str) -> int:
         return int(name)
     if len(name) == 1 and "A" <= name.upper() <= "Z":
         return ord(name.upper()) - ord("A")
-    raise SettingsError(f'there is no reference "{name}"; give numbers from 0 on, or letters as in drawings')
+    raise SettingsError(f'there is no reference "{name}"', "give numbers from 0 on, or letters as in drawings")

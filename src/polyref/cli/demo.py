@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
+from polyref.cli import options as o
 from polyref.errors import SettingsError
 from polyref.lattice import Lattice, Sentence
+from polyref.settings import setting, settings
 from polyref.text import TextSettings
 
 if TYPE_CHECKING:
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
 
     from polyref.example import Example
 
-# One colour a reference; told apart on light and on dark terminals.
+# One colour per reference; told apart on light and on dark terminals.
 _COLOURS = ("cyan", "magenta", "green", "yellow", "blue", "red", "bright_cyan", "bright_magenta")
 _LOOKED_AT = 40  # of the best sentences, for three that are worth showing
 
@@ -34,25 +36,34 @@ class _Shown(NamedTuple):
         return sum(max(0.0, sentence.bleu - 90) * len(runs_of(sentence)) for sentence in self.sentences)
 
 
+@settings
+class DemoSettings:
+    """What is shown on the terminal."""
+
+    examples: int = setting(8, "Number of examples on the terminal.", at_least=0, metavar="N")
+    best: int = setting(3, "Number of pseudo-references per example.", at_least=1, metavar="N")
+
+
+@o.from_settings()
 def demo(
-    examples: Annotated[
-        int, typer.Option("--examples", metavar="N", min=0, help="Examples shown on the terminal.")
-    ] = 8,
-    best: Annotated[int, typer.Option("--best", metavar="N", min=1, help="Pseudo-references shown an example.")] = 3,
+    settings: DemoSettings,
     page: Annotated[
-        str | None, typer.Option("-o", "--output", metavar="FILE", help="Write a page with all lattices drawn (html).")
+        str | None, typer.Option("-o", "--output", metavar="FILE", help="Write a page (html) that draws all lattices.")
     ] = None,
 ) -> None:
-    """Show pseudo-references of the sample examples, each word in the colour of a reference that says it."""
+    """Show pseudo-references of the examples in the package.
+
+    Each word has the colour of a reference that has it.
+    """  # fmt: skip
     from rich.console import Console
 
     from polyref.data import sample_examples
 
     if page is not None and not page.endswith((".html", ".htm")):
-        raise SettingsError(f"{page}: the page is HTML; end the name in .html")
-    shown = [_look_at(example, best) for example in sample_examples()]
+        raise SettingsError(f"{page}: the page is HTML", "end the name in .html")
+    shown = [_look_at(example, settings.best) for example in sample_examples()]
     console = Console(highlight=False, soft_wrap=True)
-    for one in _most_interesting(shown, examples):
+    for one in _most_interesting(shown, settings.examples):
         _print(one, console)
     gold = sum(len(one.example.references) for one in shown)
     new = sum(one.lattice.new for one in shown)
@@ -128,17 +139,13 @@ def _write_page(shown: list[_Shown], path: str) -> None:
         about = _about(one.example)
         source = one.example.source if isinstance(one.example.source, str) else json.dumps(one.example.source)
         note = f"{about['kind']}, {about['language']}: {source}"
-        exhibits.append(Exhibit(_title(one.example.id), note, one.lattice, one.sentences))
+        title = one.example.id.split("-", 2)[-1].replace("-", " ").capitalize()
+        exhibits.append(Exhibit(title, note, one.lattice, one.sentences))
     introduction = [
         "Each coloured line is a reference that a person wrote; words that several share are one station. Any way from "
         "left to right is a sentence. The marked way is one that nobody wrote: a pseudo-reference.",
         "Under each map: the references, and new sentences with their BLEU against them, each word in the colour of a "
-        "reference that says it there.",
+        "reference that has it there.",
     ]
     with open_output(path) as stream:
         stream.write(as_gallery(exhibits, "Many references, one lattice", introduction).encode())
-
-
-def _title(id: str) -> str:
-    kind, _, name = id.partition("-")
-    return f"{name.partition('-')[2].replace('-', ' ').capitalize()}" or kind

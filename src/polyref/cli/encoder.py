@@ -1,8 +1,7 @@
-"""`polyref encoder`: train, list, show and calibrate what gives words their vectors."""
+"""`polyref encoder`: train, list, show and calibrate encoders, which give words their vectors."""
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 
 Texts = Annotated[
     list[str],
-    typer.Argument(metavar="TEXT...", help="Text with a sentence a line (.txt), or data sets in any of the formats."),
+    typer.Argument(metavar="TEXT", help="Text with one sentence per line (.txt), or data sets in any format."),
 ]
 Name = Annotated[str, typer.Argument(metavar="NAME", help="english, a folder, vectors:FILE or huggingface:NAME.")]
 MOST_THREADS = 1024
@@ -32,8 +31,8 @@ _NOT_OF_ENCODERS = ("average", "validate_every", "recent", "patience", "precisio
 @o.from_settings(settings=("buckets", "spelled", "goal", "weight_decay", *_NOT_OF_ENCODERS))
 def train(
     texts: Texts,
-    output: Annotated[str, typer.Option("-o", "--output", metavar="FOLDER", help="Where the encoder goes.")],
-    settings: TrainSettings,
+    *,
+    output: Annotated[str, typer.Option("-o", "--output", metavar="FOLDER", help="Folder of the encoder.")],
     without: Annotated[
         list[str] | None,
         typer.Option("--without", metavar="FILE", help="Leave out the sentences of this file; may be given again."),
@@ -42,7 +41,10 @@ def train(
         str | None,
         typer.Option("--vectors", metavar="FILE", help="Start from word vectors (npz, GloVe or fastText text)."),
     ] = None,
-    threads: Annotated[int | None, typer.Option(metavar="N", help="Threads of torch.  [default: all cores]")] = None,
+    settings: TrainSettings,
+    threads: Annotated[
+        int | None, typer.Option(metavar="N", help="Number of threads of torch.  [default: all cores]")
+    ] = None,
     as_json: o.JsonOption = False,
 ) -> None:
     """Train an encoder on your own text: the paper's bidirectional language model.
@@ -55,10 +57,10 @@ def train(
     from polyref.encode.training import train_encoder
 
     if not output.strip():
-        raise SettingsError("the output has no name; give -o FOLDER")
+        raise SettingsError("the output has no name", "give -o FOLDER")
     if threads is not None:
         if not 1 <= threads <= MOST_THREADS:
-            raise SettingsError(f"threads is {threads}; give a number from 1 to {MOST_THREADS}")
+            raise SettingsError(f"is {threads}", f"give a whole number from 1 to {MOST_THREADS:,}", key="threads")
         torch.set_num_threads(threads)
     with _progress(settings.fit, quiet=as_json) as (on_start, on_step):
         train_encoder(
@@ -74,21 +76,9 @@ def _progress(
     """A line on standard output for each epoch; a bar on standard error where that is a terminal."""
     from math import exp, inf
 
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-
-    columns = [
-        TextColumn("epoch {task.fields[epoch]}" + ("" if settings.most_epochs == inf else f"/{settings.most_epochs}")),
-        BarColumn(),
-        TextColumn("perplexity {task.fields[perplexity]}"),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
-    ]
-    show_bar = sys.stderr.isatty()
-    with Progress(
-        *columns, console=Console(stderr=True), speed_estimate_period=300, transient=True, disable=not show_bar
-    ) as bar:
+    perplexity = "perplexity {task.fields[perplexity]}"
+    of = "" if settings.most_epochs == inf else f"/{settings.most_epochs}"
+    with o.bar_of("epoch {task.fields[epoch]}" + of, perplexity) as bar:
         task = bar.add_task("train", total=None, epoch=1, perplexity="-")
 
         def start(corpus: Corpus) -> None:
@@ -100,19 +90,14 @@ def _progress(
                 )
 
         def tell(step: Step, batches: int) -> None:
-            done = step.epoch * batches + step.batch
-            bar.update(
-                task,
-                total=min(settings.most_epochs * batches, settings.updates or inf),
-                completed=done,
-                epoch=step.epoch + 1,
-                perplexity=f"{exp(min(step.loss, 50)):.2f}",
-            )
+            done, perplexity = step.epoch * batches + step.batch, f"{exp(min(step.loss, 50)):.2f}"
+            total = min(settings.most_epochs * batches, settings.updates or inf)
+            bar.update(task, total=total, completed=done, epoch=step.epoch + 1, perplexity=perplexity)
             if step.what in ("epoch", "end") and not quiet:
                 best = "" if step.validation != step.best else "  best so far"
                 _say(
                     f"epoch {step.epoch + 1:>3}  learning rate {step.learning_rate:.2g}  perplexity in training "
-                    f"{exp(min(step.loss, 50)):.2f}, in validation {step.validation:.2f}{best}"
+                    f"{perplexity}, in validation {step.validation:.2f}{best}"
                 )
 
         yield start, tell
@@ -125,18 +110,18 @@ def _say(line: str) -> None:
 
 def list_encoders(
     folders: Annotated[
-        list[str] | None, typer.Argument(metavar="FOLDER...", help="Also those in these folders.  [default: here]")
+        list[str] | None, typer.Argument(metavar="FOLDER", help="Also list those in these folders.  [default: here]")
     ] = None,
     as_json: o.JsonOption = False,
 ) -> None:
-    """List the encoders inside the package, and those that were trained into a folder here."""
+    """List the encoders of the package, and those in folders."""
     from polyref.encode.context import CONFIG, read_config
     from polyref.encode.opening import BUILTIN, DEFAULT, builtin_folder
 
     places = [(name, builtin_folder(name)) for name in BUILTIN]
     for folder in folders or ["."]:
         if not Path(folder).is_dir():
-            raise SettingsError(f"{folder} is no folder; name one that holds encoders")
+            raise SettingsError(f"{folder} is not a folder", "name one that holds encoders")
         places += [(str(path.parent), path.parent) for path in sorted(Path(folder).glob(f"*/{CONFIG}"))]
     for name, path in places:
         try:
@@ -144,7 +129,7 @@ def list_encoders(
         except InputError:
             continue  # other programs have files of that name, too
         if as_json:
-            sys.stdout.write(json.dumps({"name": name, **config}, ensure_ascii=False) + "\n")
+            sys.stdout.write(o.one_object({"name": name, **config}))
             continue
         note = ", the default of soft alignment" if name == DEFAULT else ""
         sys.stdout.write(
@@ -154,7 +139,7 @@ def list_encoders(
 
 
 def show(name: Name, as_json: o.JsonOption = False) -> None:
-    """Say what an encoder is: its sizes, where it comes from, and what unrelated words share."""
+    """Show an encoder: its sizes, where it comes from, and its baseline, the similarity of unrelated words."""
     from polyref.encode import open_encoder
     from polyref.encode.context import ContextEncoder
 
@@ -162,10 +147,7 @@ def show(name: Name, as_json: o.JsonOption = False) -> None:
     facts: dict[str, Any] = {"name": encoder.name, "hash": encoder.hash, "baseline": encoder.baseline}
     if isinstance(encoder, ContextEncoder):
         facts |= encoder.config
-    if as_json:
-        sys.stdout.write(json.dumps(facts, ensure_ascii=False) + "\n")
-    else:
-        sys.stdout.write("".join(_rows(facts)))
+    sys.stdout.write(o.one_object(facts) if as_json else "".join(_rows(facts)))
 
 
 def _rows(facts: dict[str, Any], indent: str = "") -> Iterator[str]:
@@ -186,14 +168,15 @@ def _rows(facts: dict[str, Any], indent: str = "") -> Iterator[str]:
 def calibrate(
     name: Name,
     texts: Texts,
-    settings: TextSettings,
+    *,
     use: Annotated[
         Use, typer.Option("--use", help="Of data sets: their references, their sources, or both.")
     ] = "references",
-    save: Annotated[bool, typer.Option("--save", help="Keep it in the encoder's folder.")] = False,
+    settings: TextSettings,
+    save: Annotated[bool, typer.Option("--save", help="Write the baseline into the encoder's folder.")] = False,
     as_json: o.JsonOption = False,
 ) -> None:
-    """Measure on your own text what unrelated words share: the baseline that similarities are rescaled by."""
+    """Measure the similarity of unrelated words on your own text: the baseline for rescaled similarities."""
     from polyref.encode import Choosy, measure_baseline, open_encoder
     from polyref.encode.context import ContextEncoder, read_config, write_config
     from polyref.encode.opening import BUILTIN
@@ -205,28 +188,18 @@ def calibrate(
     try:
         baseline = measure_baseline(encoder, sentences)
     except SettingsError:
-        raise SettingsError(f"{len(sentences)} sentences tell too little of {name}; give more text") from None
+        raise SettingsError(f"{len(sentences)} sentences are not enough to measure {name}", "give more text") from None
     if save:
         if not isinstance(encoder, ContextEncoder) or name in BUILTIN:
-            raise SettingsError(f"{name} is no folder of your own; give --baseline {baseline} to the verbs instead")
+            raise SettingsError(f"{name} is not a folder of your own", f"use --baseline {baseline} instead of --save")
         write_config(Path(name), read_config(Path(name)) | {"baseline": baseline})
     if as_json:
         facts = {"name": name, "baseline": baseline, "before": encoder.baseline, "sentences": len(sentences)}
-        sys.stdout.write(json.dumps(facts) + "\n")
+        sys.stdout.write(o.one_object(facts))
         return
     _say(f"baseline {baseline:.4f} on {len(sentences):,} sentences of yours; {encoder.baseline:.4f} before")
     _say(f"kept in {name}" if save else f"use it with: --baseline {baseline:.4f}")
 
 
-VERBS: dict[str, Callable[..., None]] = {
-    "train": train,
-    "list": list_encoders,
-    "show": show,
-    "calibrate": calibrate,
-}
-
-app = typer.Typer(
-    help="Train, list, show and calibrate encoders: what gives words their vectors.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
+VERBS = {"train": train, "list": list_encoders, "show": show, "calibrate": calibrate}
+HELP = "Train, list, show and calibrate encoders of words."

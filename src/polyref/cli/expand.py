@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from typing import Annotated, Any
 
 import typer
 
 from polyref.cli import options as o
-from polyref.cli.progress import progress_bar
 from polyref.data import ReadSettings, WriteReport, WriteSettings
 from polyref.errors import SettingsError
 from polyref.expansion import ExpandSettings
@@ -21,14 +18,15 @@ from polyref.scale import Job, ToolSettings, expand_file
 )
 def expand(
     files: o.Inputs,
-    settings: ExpandSettings,
-    tools: ToolSettings,
-    reading: ReadSettings,
-    writing: WriteSettings,
+    *,
     output: Annotated[
         str, typer.Option("-o", "--output", metavar="FILE", help="Output; its name tells format and compression.")
     ] = "-",
+    settings: ExpandSettings,
     preset: o.PresetOption = None,
+    tools: ToolSettings,
+    reading: ReadSettings,
+    writing: WriteSettings,
     as_json: o.JsonOption = False,
 ) -> None:
     """Add pseudo-references to every example of a file.
@@ -37,10 +35,11 @@ def expand(
     """  # fmt: skip
     job = Job(tuple(files), output, settings, reading, tools, writing.format)
     if settings.keep_lattice and job.written_format == "parallel":
-        raise SettingsError("has no place in parallel text", "choose another format", key="keep_lattice")
-    to_standard_output = o.is_standard_output(output)
+        problem = "has no effect on parallel text, which cannot hold lattices"
+        raise SettingsError(problem, "choose another format, or leave it out", key="keep_lattice")
+    stream = o.beside(output)
     report = WriteReport()
-    with progress_bar(files[0], "expanding", "examples") as show:
+    with o.progress_bar(files[0], "expanding", "examples") as show:
         tally = expand_file(
             job,
             on_progress=lambda progress: show(progress.position, progress.examples),
@@ -48,10 +47,8 @@ def expand(
             report=report,
         )
     summary = tally.summary()
-    # The summary goes where the examples do not.
-    stream = sys.stderr if to_standard_output else sys.stdout
     losses = {"not_read": report.not_read.counts, "not_kept": report.not_kept.counts}
-    stream.write(json.dumps({**summary, **losses}) + "\n" if as_json else _for_a_person(summary))
+    stream.write(o.one_object({**summary, **losses}) if as_json else _for_a_person(summary))
     if not as_json:
         o.say_losses(files[0], "not read", report.not_read)
         o.say_losses(output, "not kept", report.not_kept)
@@ -60,22 +57,15 @@ def expand(
 def _for_a_person(summary: dict[str, Any]) -> str:
     bleu = "-" if summary["mean_bleu_kept"] is None else f"{summary['mean_bleu_kept']:.2f}"
     seconds = ", ".join(f"{stage} {seconds:.2f}" for stage, seconds in summary["seconds"].items())
+    median, largest = (o.large(summary[f"sentences_{which}"]) for which in ("median", "largest"))
     rows = [
         ("examples", f"{summary['examples']:,}"),
         ("references", f"{summary['references_before']:,} before, {summary['references_after']:,} after"),
         ("fell short", f"{summary['fell_short']:,}"),
         ("not exact", f"{summary['not_exact']:,}"),
         *([("not fluent", f"{summary['not_fluent']:,} left out")] if summary["not_fluent"] else []),
-        ("sentences", f"{_large(summary['sentences_median'])} median, {_large(summary['sentences_largest'])} largest"),
+        ("sentences", f"{median} median, {largest} largest"),
         ("mean BLEU kept", bleu),
         ("seconds", seconds),
     ]
     return "".join(f"{name:<15} {value}\n" for name, value in rows)
-
-
-def _large(number: str) -> str:
-    """A whole number for a person: with commas, or as a power of ten where it is long."""
-    if not number.replace(".", "").isdecimal():
-        return number
-    whole = number.partition(".")[0]
-    return f"{float(number):,.10g}" if len(whole) <= 9 else f"{whole[0]}.{whole[1:3]}e{len(whole) - 1}"

@@ -1,11 +1,10 @@
-"""`polyref generate`: what a trained model says."""
+"""`polyref generate`: hypotheses of a trained model."""
 
 from __future__ import annotations
 
-import json
 import sys
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
@@ -13,7 +12,6 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 import typer
 
 from polyref.cli import options as o
-from polyref.cli.progress import Show, progress_bar
 from polyref.data import Input, Losses, ReadSettings, WriteSettings, open_output
 from polyref.data.formats import format_of_name
 from polyref.data.opening import check_output_is_none_of, without_compression
@@ -28,6 +26,8 @@ if TYPE_CHECKING:
     from polyref.features.features import Features
     from polyref.model.folder import Generated, TrainedModel
 
+    Generation = Callable[[list[str]], list[list[Generated]]]
+
 _BATCHES_AT_ONCE = 8
 _DIGITS = 4
 # What a run keeps in its folder; hypotheses that were written there may be written again.
@@ -36,36 +36,37 @@ _KEPT = ("*.safetensors", "*.json", "*.toml", "*.log", "log.jsonl", "expanded-*.
 
 @o.from_settings(beam=("stop_early",), reading=("format",))
 def generate(
-    model: Annotated[str, typer.Argument(metavar="MODEL", help="The folder that polyref train has made.")],
+    model: Annotated[str, typer.Argument(metavar="MODEL", help="Folder that polyref train has made.")],
     input: Annotated[
         str,
-        typer.Argument(metavar="INPUT", help="Sources: any of the formats, or one a line (.txt); - is standard input."),
+        typer.Argument(metavar="INPUT", help="Sources in any format, or one per line (.txt); - reads standard input."),
     ],
-    beam: Annotated[dict[str, Any], o.Given(BeamSettings, "as in the recipe")],
-    reading: ReadSettings,
+    *,
     output: Annotated[
         str, typer.Option("-o", "--output", metavar="OUT", help="Output: records, or lines if it ends in .txt.")
     ] = "-",
     features: Annotated[
-        str | None, typer.Option("--features", metavar="FILE", help="Captioners: the features of the images.")
+        str | None, typer.Option("--features", metavar="FILE", help="Captioners: features of the images.")
     ] = None,
     feature_ids: Annotated[
-        str | None, typer.Option("--feature-ids", metavar="FILE", help="Their ids, one a line, where FILE has none.")
+        str | None,
+        typer.Option("--feature-ids", metavar="FILE", help="Their ids, one per line, if that file has none."),
     ] = None,
+    beam: Annotated[dict[str, Any], o.Given(BeamSettings, "as in the recipe")],
     batch: Annotated[
-        int, typer.Option("--batch", metavar="N", help="Sources at once; the result does not depend on it.")
+        int, typer.Option("--batch", metavar="N", help="Sources per batch; the result does not depend on it.")
     ] = 32,
     device: Annotated[
-        Device, typer.Option("--device", help="Where it computes; auto takes a GPU if there is one.")
+        Device, typer.Option("--device", help="auto: a GPU if there is one, else the processor.")
     ] = "auto",
     input_format: o.SourcesFromOption = None,
+    reading: ReadSettings,
     as_json: o.JsonOption = False,
 ) -> None:
-    """Write what a trained model says about each source.
+    """Write hypotheses of a trained model for each source.
 
     The records have "id" and "hypothesis", as polyref score reads them; with --best also "hypotheses", each with its
-    text, score and log-probability. References are not needed. How it searches is as in the recipe, unless it is told.
-    Needs torch: pip install "polyref[torch]".
+    text, score and log-probability. References are not needed. Needs torch: pip install "polyref[torch]".
     """  # fmt: skip
     _check_output(output, input, model, features, feature_ids)
     as_text = _is_text(output, beam.get("best"))
@@ -83,10 +84,13 @@ def generate(
         )
 
     if images is not None and _can_be_read_twice(input):
-        _check_ids(sources(Losses()), images)
-    with progress_bar(input, "generating", "hypotheses", rate_digits=1) as show, open_output(output) as stream:
-        written = _write(sources(losses), _Generation(trained, settings, images, batch), stream, as_text, show)
-    _show(written, output, as_json)
+        # Ids without features are refused before hours of search go into the others.
+        images.check([source.text for source in sources(Losses()) if source.text not in images])
+    with o.progress_bar(input, "generating", "hypotheses", rate_digits=1) as show, open_output(output) as stream:
+        generation = partial(trained.generate, features=images, beam=settings, batch=batch)
+        best = None if as_text else settings.best
+        written = _write(sources(losses), generation, batch, best, stream, show)
+    _show(*written, output, as_json)
     if not as_json:
         o.say_losses(input, "not read", losses)
 
@@ -103,10 +107,11 @@ def _is_text(output: str, best: int | None) -> bool:
     """Whether lines are written rather than records."""
     if without_compression(output).endswith(".txt"):
         if best is not None and best > 1:
-            raise SettingsError("a line holds one text; leave --best out, or end the output's name in .jsonl")
+            problem = f"is {best}, but a line holds one text"
+            raise SettingsError(problem, "leave it out, or end the output's name in .jsonl", key="best")
         return True
     if format_of_name(output) not in (None, "jsonl"):
-        raise SettingsError(f"{output}: hypotheses are records or lines; end the name in .jsonl or .txt")
+        raise SettingsError(f"{output}: hypotheses are records or lines", "end the name in .jsonl or .txt")
     return False
 
 
@@ -124,12 +129,12 @@ def _beam(usual: BeamSettings, given: dict[str, Any]) -> BeamSettings:
 def _features(trained: TrainedModel, features: str | None, ids: str | None) -> Features | None:
     if features is None:
         if trained.source is None:
-            raise SettingsError(f"a {trained.kind} reads features of images; give --features FILE")
+            raise SettingsError(f"a {trained.kind} reads features of images", "give --features FILE")
         if ids is not None:
-            raise SettingsError("--feature-ids belongs to features; add --features FILE")
+            raise SettingsError("has no effect without --features", "add that, or leave it out", key="feature_ids")
         return None
     if trained.source is not None:
-        raise SettingsError(f"a {trained.kind} reads texts; leave --features out")
+        raise SettingsError(f"has no effect on a {trained.kind}, which reads texts", "leave it out", key="features")
     from polyref.features.features import Features
 
     images = Features.open(features, ids)
@@ -143,50 +148,25 @@ def _can_be_read_twice(input: str) -> bool:
     return all(path != "-" and Path(path).is_file() for path in found.parallel_files() or found.paths)
 
 
-def _check_ids(sources: Iterator[Source], images: Features) -> None:
-    """Refuse ids without features before hours of search go into the others."""
-    images.check([source.text for source in sources if source.text not in images])
-
-
-@dataclass(frozen=True)
-class _Generation:
-    """A model, and how it is used."""
-
-    trained: TrainedModel
-    beam: BeamSettings
-    features: Features | None
-    batch: int
-
-    def __call__(self, sources: Sequence[Source]) -> list[list[Generated]]:
-        texts = [source.text for source in sources]
-        return self.trained.generate(texts, features=self.features, beam=self.beam, batch=self.batch)
-
-
-@dataclass(frozen=True, slots=True)
-class _Written:
-    hypotheses: int
-    empty: int
-
-
-def _write(sources: Iterator[Source], generation: _Generation, stream: BinaryIO, as_text: bool, show: Show) -> _Written:
-    """Some sources at a time, so that memory does not grow with their number."""
+def _write(
+    sources: Iterator[Source], generation: Generation, batch: int, best: int | None, stream: BinaryIO, show: o.Show
+) -> tuple[int, int]:
+    """Counts hypotheses and empty ones. Takes some sources at a time: memory does not grow with their number."""
     hypotheses = empty = 0
-    while some := list(islice(sources, generation.batch * _BATCHES_AT_ONCE)):
-        for source, found in zip(some, generation(some), strict=True):
+    while some := list(islice(sources, batch * _BATCHES_AT_ONCE)):
+        for source, found in zip(some, generation([source.text for source in some]), strict=True):
             text = found[0].text if found else ""
             empty += not text or text.isspace()
-            line = _line_of(text) if as_text else _record_of(source, text, found, generation.beam.best)
-            stream.write((line + "\n").encode())
+            stream.write(_rendered(source, text, found, best).encode())
         hypotheses += len(some)
         show(some[-1].position, hypotheses)
-    return _Written(hypotheses, empty)
+    return hypotheses, empty
 
 
-def _line_of(text: str) -> str:
-    return text.replace("\r", " ").replace("\n", " ")
-
-
-def _record_of(source: Source, text: str, found: Sequence[Generated], best: int) -> str:
+def _rendered(source: Source, text: str, found: Sequence[Generated], best: int | None) -> str:
+    """A record, or a line of text where `best` is None."""
+    if best is None:
+        return text.replace("\r", " ").replace("\n", " ") + "\n"
     record: dict[str, Any] = {"id": source.id, "hypothesis": text}
     if best > 1:
         # Rounded to less than double precision holds: the same digits whatever the batch.
@@ -194,17 +174,14 @@ def _record_of(source: Source, text: str, found: Sequence[Generated], best: int)
             {"text": one.text, "score": round(one.score, _DIGITS), "log_prob": round(one.log_prob, _DIGITS)}
             for one in found
         ]
-    return json.dumps(record, ensure_ascii=False)
+    return o.one_object(record)
 
 
-def _show(written: _Written, output: str, as_json: bool) -> None:
-    # The summary goes where the hypotheses do not.
-    stream = sys.stderr if o.is_standard_output(output) else sys.stdout
+def _show(hypotheses: int, empty: int, output: str, as_json: bool) -> None:
     if as_json:
-        stream.write(json.dumps({"hypotheses": written.hypotheses, "empty": written.empty}) + "\n")
+        o.beside(output).write(o.one_object({"hypotheses": hypotheses, "empty": empty}))
         return
-    if stream is sys.stdout:
-        many = "1 hypothesis" if written.hypotheses == 1 else f"{written.hypotheses:,} hypotheses"
-        stream.write(f"{many} in {o.printable(output)}\n")
-    if written.empty:
-        sys.stderr.write(f"polyref: {written.empty:,} of them empty; polyref score takes them with --allow-empty\n")
+    if not o.is_standard_output(output):
+        sys.stdout.write(f"{o.counted(hypotheses, 'hypothesis', 'hypotheses')} in {o.printable(output)}\n")
+    if empty:
+        o.say(f"{empty:,} of them empty; polyref score takes them with --allow-empty")

@@ -1,132 +1,139 @@
-"""`polyref lattice`: look at the lattices of a file's examples, and draw them."""
+"""`polyref lattice`: look at the lattices of a file's examples, and draw them.
+
+Also what `matrix` needs of it: the lattices of a file's examples, and the files to draw them into.
+"""
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from contextlib import contextmanager
 from itertools import islice
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
 from polyref.align import AlignSettings
 from polyref.cli import options as o
-from polyref.cli.lattices import Lattices, about, with_files
 from polyref.data import ReadSettings
 from polyref.data.formats.jsonl import decimal_text
-from polyref.data.opening import read_lines
+from polyref.data.opening import display_name, read_lines
+from polyref.encode import open_encoder
 from polyref.errors import InputError, SettingsError
-from polyref.lattice import Lattice, SearchSettings, Sentence
+from polyref.example import Example
+from polyref.lattice import Lattice, SearchSettings, Sentence, engine_named
 from polyref.scale import ToolSettings
+from polyref.settings import setting, settings
 from polyref.text import TextSettings
 
-if TYPE_CHECKING:
-    from polyref.example import Example
+ThemeName = Literal["light", "dark", "auto"]  # as the drawings have it; not taken from there, so that help starts fast
+MOST_SENTENCES = 10_000  # per example, as expand has it
 
-MOST_SENTENCES = 10_000  # an example, as expand has it
+
+def _number(help: str, **declared: str) -> Any:
+    return setting(0, help, at_least=0, at_most=MOST_SENTENCES, metavar="N", **declared)
+
+
+@settings
+class DrawSettings:
+    """Which examples, and how they are drawn."""
+
+    id: str | None = setting(None, "Only the example with this id.", metavar="ID")
+    theme: ThemeName = setting("auto", "Colours of a drawing: light, dark, or as the reader's system.")
+    title: str | None = setting(None, "Title of a drawing.", metavar="TEXT")
+
+
+@settings
+class ShowSettings:
+    """What is shown of a lattice beside its size."""
+
+    steps: bool = setting(False, "Show the references side by side, and each merge.")
+    best: int = _number("Add the N best new sentences by BLEU.")
+    listed: int = _number("Add the first N sentences, gold ones too.", key="list")
+    sample: int = _number("Add N sentences drawn uniformly, gold ones too.")
+    score: str | None = setting(None, "Score the sentences of a file, one per line.", metavar="FILE")
 
 
 @o.from_settings(tools=("language_model", "cache", "workers"), search=("tie_limit", "unseen_marks"))
 def lattice(
     file: o.Input,
-    align: AlignSettings,
-    text: TextSettings,
-    search: SearchSettings,
-    tools: ToolSettings,
-    reading: ReadSettings,
-    id: o.Id = None,
+    *,
     output: Annotated[
         str | None,
         typer.Option(
-            "--output", "-o", metavar="OUT", help="Write it: svg, png, html, tex, dot, fst or json; {id} in the name."
+            "-o", "--output", metavar="OUT", help="Write it: svg, png, html, tex, dot, fst or json; {id} in the name."
         ),
     ] = None,
     highlight: Annotated[
         str,
         typer.Option("--highlight", metavar="N|TEXT", help="Mark the N-th best sentence, or a text; 0 marks none."),
     ] = "1",
-    theme: o.ThemeOption = "auto",
-    title: o.TitleOption = None,
-    steps: Annotated[bool, typer.Option("--steps", help="Show the references side by side, and each merge.")] = False,
-    best: Annotated[int, typer.Option("--best", metavar="N", help="Add the N best new sentences by BLEU.")] = 0,
-    listed: Annotated[int, typer.Option("--list", metavar="N", help="Add the first N sentences, gold ones too.")] = 0,
-    sample: Annotated[
-        int, typer.Option("--sample", metavar="N", help="Add N sentences drawn uniformly, gold ones too.")
-    ] = 0,
-    score: Annotated[
-        str | None, typer.Option("--score", metavar="FILE", help="Score the sentences of a file, one a line.")
-    ] = None,
+    drawing: DrawSettings,
+    show: ShowSettings,
+    align: AlignSettings,
     preset: o.PresetOption = None,
+    text: TextSettings,
+    search: SearchSettings,
+    tools: ToolSettings,
+    reading: ReadSettings,
     as_json: o.JsonOption = False,
 ) -> None:
-    """Show the lattice of each example: its size, how many sentences it holds, and some of them; or draw it."""
-    show = _Show(best, listed, sample, None if score is None else _sentences(score), steps, search)
+    """Show the lattice of each example, or draw it.
+
+    It has a size, a number of sentences, and with --best, --list or --sample some of them.
+    """  # fmt: skip
+    scored = None if show.score is None else _sentences(show.score)
     if output is not None:
         from polyref.draw import GRAPHS, PICTURES, suffix_of
 
-        suffix_of(output, PICTURES if steps else PICTURES + GRAPHS)  # before anything is read
-    lattices = Lattices(file, id, reading, align, text, tools)
+        suffix_of(output, PICTURES if show.steps else PICTURES + GRAPHS)  # before anything is read
+    lattices = lattices_of(file, drawing.id, reading, align, text, tools)
     for example, merged, path in with_files(lattices, output):
-        report = show.report(example, merged)
+        report = _report(example, merged, show, scored, search)
         if path is not None:
             with about(file, example):
                 marked = _highlighted(merged, highlight, search)
-                merged.save(path, highlight=marked, theme=theme, title=title, steps=steps)
-        sys.stdout.write(json.dumps(report, ensure_ascii=False) + "\n" if as_json else _for_a_person(report, example))
+                merged.save(path, highlight=marked, theme=drawing.theme, title=drawing.title, steps=show.steps)
+        lines = [o.one_object(report)] if as_json else [line + "\n" for line in _lines(report, example)]
+        sys.stdout.write("".join(lines))
 
 
-@dataclass(frozen=True)
-class _Show:
-    """What is told about each lattice."""
-
-    best: int
-    listed: int
-    sample: int
-    scored: list[str] | None
-    steps: bool
-    search: SearchSettings
-
-    def __post_init__(self) -> None:
-        for name, value in (("best", self.best), ("list", self.listed), ("sample", self.sample)):
-            if not 0 <= value <= MOST_SENTENCES:
-                raise SettingsError(f"--{name} is {value}; give a number from 0 to {MOST_SENTENCES:,}")
-
-    def report(self, example: Example, merged: Lattice) -> dict[str, Any]:
-        report: dict[str, Any] = {
-            "id": example.id,
-            "states": merged.states,
-            "arcs": len(merged.arcs),
-            "sentences": decimal_text(merged.count),
-            "new": decimal_text(merged.new),
-            "pieces": merged.pieces,
-            "penalty": merged.penalty,
-            "deterministic": merged.deterministic,
-        }
-        if self.steps:
-            report["steps"] = [
-                {
-                    "pair": step.pair,
-                    "links": len(step.links),
-                    "worth": round(step.worth, 4),
-                    "sentences": decimal_text(step.lattice.count),
-                }
-                for step in merged.steps()
-            ]
-        if self.best:
-            best = merged.best(self.best, self.search)
-            report["best"] = [{"text": sentence.text, "bleu": round(sentence.bleu, 2)} for sentence in best]
-        if self.listed:
-            report["list"] = [sentence.text for sentence in islice(merged.sentences(), self.listed)]
-        if self.sample:
-            report["sample"] = [sentence.text for sentence in merged.sample(self.sample, self.search.seed)]
-        if self.scored is not None:
-            report["score"] = [
-                {"text": given, "bleu": round(merged.bleu(given), 2), "in_lattice": given in merged}
-                for given in self.scored
-            ]
-        return report
+def _report(
+    example: Example, merged: Lattice, show: ShowSettings, scored: list[str] | None, search: SearchSettings
+) -> dict[str, Any]:
+    """What is told about a lattice."""
+    report: dict[str, Any] = {
+        "id": example.id,
+        "states": merged.states,
+        "arcs": len(merged.arcs),
+        "sentences": decimal_text(merged.count),
+        "new": decimal_text(merged.new),
+        "pieces": merged.pieces,
+        "penalty": merged.penalty,
+        "deterministic": merged.deterministic,
+    }
+    if show.steps:
+        report["steps"] = [
+            {
+                "pair": step.pair,
+                "links": len(step.links),
+                "worth": round(step.worth, 4),
+                "sentences": decimal_text(step.lattice.count),
+            }
+            for step in merged.steps()
+        ]
+    if show.best:
+        best = merged.best(show.best, search)
+        report["best"] = [{"text": sentence.text, "bleu": round(sentence.bleu, 2)} for sentence in best]
+    if show.listed:
+        report["list"] = [sentence.text for sentence in islice(merged.sentences(), show.listed)]
+    if show.sample:
+        report["sample"] = [sentence.text for sentence in merged.sample(show.sample, search.seed)]
+    if scored is not None:
+        report["score"] = [
+            {"text": given, "bleu": round(merged.bleu(given), 2), "in_lattice": given in merged} for given in scored
+        ]
+    return report
 
 
 def _highlighted(merged: Lattice, wanted: str, search: SearchSettings) -> Sentence | int | str | None:
@@ -140,7 +147,7 @@ def _highlighted(merged: Lattice, wanted: str, search: SearchSettings) -> Senten
 
 def _sentences(path: str) -> list[str]:
     lines = []
-    for line in read_lines(path, holds="one sentence a line"):
+    for line in read_lines(path, holds="one sentence per line"):
         try:
             lines.append(line.content.decode("utf-8"))
         except UnicodeDecodeError:
@@ -148,17 +155,13 @@ def _sentences(path: str) -> list[str]:
     return lines
 
 
-def _for_a_person(report: dict[str, Any], example: Example) -> str:
-    return "".join(line + "\n" for line in _lines(report, example))
-
-
 def _lines(report: dict[str, Any], example: Example) -> Iterator[str]:
     pieces = "" if report["pieces"] == 1 else f", in {report['pieces']} pieces"
     size = f"{len(example.references)} references, {report['states']} states, {report['arcs']} arcs{pieces}"
-    yield f"{report['id']}: {size}; {_commas(report['sentences'])} sentences, {_commas(report['new'])} of them new"
+    yield f"{report['id']}: {size}; {o.large(report['sentences'])} sentences, {o.large(report['new'])} of them new"
     for number, step in enumerate(report.get("steps", ())):
         merged = "side by side" if step["pair"] is None else f"{_pair(step['pair'])} merged, {step['links']} links"
-        yield f"   ({chr(ord('a') + number)})  {merged}: {_commas(step['sentences'])} sentences"
+        yield f"   ({chr(ord('a') + number)})  {merged}: {o.large(step['sentences'])} sentences"
     for sentence in report.get("best", ()):
         yield f"  {sentence['bleu']:6.2f}  {sentence['text']}"
     for name in ("list", "sample"):
@@ -174,5 +177,55 @@ def _pair(pair: tuple[int, int]) -> str:
     return " and ".join(chr(ord("A") + reference) for reference in pair)
 
 
-def _commas(number: str) -> str:
-    return f"{int(number):,}" if len(number) < 20 else f"{number[0]}.{number[1:3]}e{len(number) - 1}"
+# -- lattices of a file -----------------------------------------------------------------------------------------------
+
+
+def lattices_of(
+    file: str, id: str | None, reading: ReadSettings, align: AlignSettings, text: TextSettings, tools: ToolSettings
+) -> Iterator[tuple[Example, Lattice]]:
+    """The lattice of each example of a file, or of the one with an id."""
+    encoder = open_encoder(tools.encoder) if tools.encoder is not None else None
+    engine = engine_named(tools.engine, o.say_compiling)
+    found = False
+    for example in o.read_with(reading, file, require_source=False):
+        if id is not None and example.id != id:
+            continue
+        found = True
+        texts = [reference.text for reference in example.references]
+        try:
+            lattice = Lattice.from_references(texts, align=align, text=text, encoder=encoder, engine=engine)
+        except InputError as error:
+            raise InputError(error.problem, error.cure, file=display_name(file), line=example.line) from None
+        yield example, lattice
+    if not found:
+        raise InputError(f'there is no example with the id "{id}"', "check the id", file=display_name(file))
+
+
+@contextmanager
+def about(file: str, example: Example) -> Iterator[None]:
+    """Say which example a setting does not fit."""
+    try:
+        yield
+    except SettingsError as error:
+        raise SettingsError(f'{display_name(file)}: example "{example.id}": {error}') from None
+
+
+def with_files(
+    lattices: Iterator[tuple[Example, Lattice]], output: str | None
+) -> Iterator[tuple[Example, Lattice, str | None]]:
+    """Each lattice with the file to draw it into: `out-{id}.svg` names one for each, another name is for one only."""
+    if output is None or "{id}" in output:
+        for example, lattice in lattices:
+            yield example, lattice, output and output.replace("{id}", _as_file_name(example.id))
+        return
+    first_two = list(islice(lattices, 2))
+    if len(first_two) > 1:
+        problem = f"{output} has room for one example, and there are several"
+        raise SettingsError(problem, "add --id, or write {id} in the name")
+    for example, lattice in first_two:
+        yield example, lattice, output
+
+
+def _as_file_name(id: str) -> str:
+    """An id that leads to no other folder."""
+    return "".join(character if character.isalnum() or character in "-_.+ " else "_" for character in id).lstrip(".")

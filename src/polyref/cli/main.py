@@ -1,34 +1,31 @@
-"""Put the verbs together, and turn errors into one line and an exit code.
+"""Put the verbs together, and turn whatever ends them into one line and an exit code.
 
-In:   the command line. Out: exit code 0; 2 for what a person can mend; 129, 130 and 143 when stopped by a signal.
-Not:  what the verbs do (their own files), what they do not foresee (ending.py).
+In:   the command line.
+Out:  exit code 0; 2 for what a person can mend; 129, 130 and 143 when stopped by a signal.
+Not:  what the verbs do, and what they refuse (their own files).
 """
 
 from __future__ import annotations
 
+import errno
 import io
 import os
+import signal
 import sys
+from collections.abc import Callable
 from contextlib import suppress
+from functools import wraps
 from pathlib import Path
-from typing import NoReturn
+from types import FrameType
+from typing import Any, NoReturn, TextIO
 
 import typer
 
 from polyref import __version__
+from polyref.cli import encoder, subwords
 from polyref.cli.align import align
 from polyref.cli.convert import convert
 from polyref.cli.demo import demo
-from polyref.cli.encoder import VERBS as ENCODER_VERBS
-from polyref.cli.encoder import app as encoder_app
-from polyref.cli.ending import (
-    Stopped,
-    ending,
-    flush_or_drop,
-    heed_signals,
-    leave_at_once_when_stopped,
-    name_standard_output,
-)
 from polyref.cli.expand import expand
 from polyref.cli.features import features
 from polyref.cli.generate import generate
@@ -37,29 +34,182 @@ from polyref.cli.options import printable
 from polyref.cli.score import score
 from polyref.cli.stats import stats
 from polyref.cli.stream import stream
-from polyref.cli.subwords import VERBS as SUBWORDS_VERBS
-from polyref.cli.subwords import app as subwords_app
 from polyref.cli.train import train
-from polyref.errors import PolyrefError
+from polyref.errors import OutputError, PolyrefError
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_STANDARD_OUTPUT = "standard output"
+_GOES_ON = "stopped; the same command goes on from the last checkpoint"
+_WHEN_STOPPED = {"train": _GOES_ON, "encoder train": _GOES_ON}
+_FOR_MEMORY = {
+    "expand": "use fewer --workers or a smaller --node-budget",
+    "lattice": "use a smaller --node-budget",
+    "train": "make the model or its batches smaller, such as model.state_size and batch.pairs",
+    "encoder train": "use a smaller --state-size, --vector-size or --words-at-once",
+    "generate": "use a smaller --batch or --beam",
+}
+_FREE_SOME = "free some, or work on smaller parts"
+# torch has a class of its own for a GPU's memory only.
+_MEMORY_MARKS = ("can't allocate memory", "not enough memory", "out of memory", "ALLOC_FAILED")
+
+
+class Stopped(SystemExit):
+    """A signal has ended the run. It unwinds the stack, so that temporary files go and workers end."""
+
+    def __init__(self, number: int):
+        super().__init__(128 + number)
+        self.number = number
+        self.says = "stopped"
+
+
+# -- signals ------------------------------------------------------------------------------------------------------
+
+
+def heed_signals() -> None:
+    """Have Ctrl-C, TERM and HUP raise `Stopped`, except those that whoever started us ignores, as nohup does."""
+    received = 0
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        nonlocal received
+        received += 1
+        # The second one must not cut short what the first one began. The third may: something hangs.
+        if received != 2:
+            raise Stopped(number)
+
+    _have_signals_do(stop)
+
+
+def leave_at_once_when_stopped() -> None:
+    """From here on nothing is left to be cleaned up, and an exception would have nobody who hears of it."""
+    _have_signals_do(lambda number, frame: os._exit(128 + number))
+
+
+def _have_signals_do(handler: Callable[[int, FrameType | None], None]) -> None:
+    for number in _SIGNALS:
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, handler)
+
+
+# -- channels -----------------------------------------------------------------------------------------------------
+
+
+class _StandardOutput(io.FileIO):
+    """Errors of other files have no name either, once these are open: these errors get one."""
+
+    before: TextIO  # closes the descriptor when it goes
+
+    def write(self, data: Any) -> int:
+        try:
+            return super().write(data)
+        except OSError as error:
+            error.filename = _STANDARD_OUTPUT
+            raise
+
+
+def name_standard_output() -> None:
+    """Have errors of writing to standard output say that they are."""
+    given = sys.stdout
+    if not (isinstance(given, io.TextIOWrapper) and isinstance(getattr(given.buffer, "raw", given.buffer), io.FileIO)):
+        return  # somebody else's
+    raw = _StandardOutput(given.fileno(), "wb", closefd=False)
+    raw.before = given
+    is_buffered = hasattr(given.buffer, "raw")  # it is not under python -u
+    sys.stdout = io.TextIOWrapper(
+        io.BufferedWriter(raw) if is_buffered else raw,
+        given.encoding,
+        given.errors,
+        line_buffering=given.line_buffering,
+        write_through=given.write_through,
+    )
+
+
+def flush_or_drop(channel: TextIO) -> None:
+    """What cannot be written now cannot be written at the end either, and would change the exit code there."""
+    try:
+        channel.flush()
+    except OSError:
+        with suppress(OSError):  # no channel of the system's
+            os.dup2(os.open(os.devnull, os.O_WRONLY), channel.fileno())
+
+
+# -- verbs --------------------------------------------------------------------------------------------------------
+
+
+def ending(verb: Callable[..., None], name: str) -> Callable[..., None]:
+    """The verb, with errors in the place of whatever it does not foresee. `name` is how it is called."""
+
+    @wraps(verb)
+    def run(*arguments: Any, **options: Any) -> None:
+        try:
+            verb(*arguments, **options)
+            sys.stdout.flush()
+        except BaseException as error:
+            stopped = _stop_before(error)
+            if stopped is not None:
+                stopped.says = _WHEN_STOPPED.get(name, stopped.says)
+                raise stopped from None
+            if isinstance(error, BrokenPipeError):
+                flush_or_drop(sys.stdout)
+                return
+            foreseen = _foreseen(error, name)
+            if foreseen is None:
+                raise
+            raise foreseen from None
+
+    return run
+
+
+def _stop_before(error: BaseException | None) -> Stopped | None:
+    """The signal, also where an error came up during its clean-up: the one is the cause of the other."""
+    while error is not None and not isinstance(error, Stopped):
+        error = error.__context__
+    return error
+
+
+def _foreseen(error: BaseException, name: str) -> PolyrefError | None:
+    if _is_out_of_memory(error):
+        return PolyrefError(f"out of memory; {_FOR_MEMORY.get(name, _FREE_SOME)}")
+    if not isinstance(error, OSError):
+        return None
+    if error.filename is _STANDARD_OUTPUT:
+        flush_or_drop(sys.stdout)
+        return OutputError(f"{_STANDARD_OUTPUT}: cannot be written ({error.strerror})")
+    if error.filename is not None:
+        problem = f"cannot be read or written ({error.strerror or error}); check what is there"
+        return PolyrefError(f"{os.fsdecode(error.filename)}: {problem}")
+    if error.errno is not None:
+        return PolyrefError(f"a file cannot be read or written ({error.strerror or error}); check the disk")
+    return PolyrefError(str(error) or type(error).__name__)
+
+
+def _is_out_of_memory(error: BaseException) -> bool:
+    if isinstance(error, OSError):
+        return error.errno == errno.ENOMEM
+    if isinstance(error, RuntimeError):
+        return type(error).__name__ == "OutOfMemoryError" or any(mark in str(error) for mark in _MEMORY_MARKS)
+    return isinstance(error, MemoryError)
+
+
+# -- the command ------------------------------------------------------------------------------------------------------
+
+_VERBS = (expand, stream, lattice, align, convert, stats, score, train, generate, features, demo)
+_PLAIN: dict[str, Any] = {"no_args_is_help": True, "rich_markup_mode": None}  # plain help starts twice as fast
 
 app = typer.Typer(
     help="Train text generators on all of an example's references, and on pseudo-references read off their lattice.",
-    no_args_is_help=True,
     add_completion=False,
-    rich_markup_mode=None,  # plain help starts twice as fast
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
+    **_PLAIN,
 )
-
-
-for verb in (expand, stream, lattice, align, convert, stats, score, train, generate, features, demo):
+for verb in _VERBS:
     app.command()(ending(verb, verb.__name__))
-for name, verb in ENCODER_VERBS.items():
-    encoder_app.command(name)(ending(verb, f"encoder {name}"))
-app.add_typer(encoder_app, name="encoder")
-for name, verb in SUBWORDS_VERBS.items():
-    subwords_app.command(name)(ending(verb, f"subwords {name}"))
-app.add_typer(subwords_app, name="subwords")
+for group in (encoder, subwords):
+    name = group.__name__.rpartition(".")[2]
+    inner = typer.Typer(help=group.HELP, **_PLAIN)
+    for command, verb in group.VERBS.items():
+        inner.command(command)(ending(verb, f"{name} {command}"))
+    app.add_typer(inner, name=name)
 
 
 def _show_version(wanted: bool) -> None:

@@ -1,4 +1,4 @@
-"""Options of the verbs: those made from settings, and those that several verbs share.
+"""Options of the verbs: those made from settings, and those that several verbs share; what verbs say while they run.
 
 In:   a verb with parameters that are settings classes.
 Out:  the same verb with one option for each setting; what it raises names options.
@@ -8,44 +8,42 @@ Not:  what the settings are (each room declares its own), the verbs.
 from __future__ import annotations
 
 import inspect
+import json
 import os
+import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, is_dataclass
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
+from types import NoneType
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TextIO, get_args, get_origin, get_type_hints
 
 import typer
 
 from polyref.align import PRESETS
-from polyref.data import Losses
+from polyref.data import Losses, ReadSettings, read
 from polyref.data.formats import SourceFormat
-from polyref.errors import SettingsError
-from polyref.settings import Key, build, contents, keys
+from polyref.errors import InputError, PolyrefError, SettingsError
+from polyref.example import Example
+from polyref.settings import Key, build, choices, keys, shown, wanted
 
-ThemeName = Literal["light", "dark", "auto"]  # as the drawings have it; not taken from there, so that help starts fast
+if TYPE_CHECKING:
+    from rich.progress import Progress
 
-Input = Annotated[str, typer.Argument(metavar="FILE", help="Examples, in any format; - reads standard input.")]
-Inputs = Annotated[
-    list[str],
-    typer.Argument(
-        metavar="FILE...",
-        help="Examples: JSON Lines, Parquet, COCO, Karpathy, CSV, TSV or parallel text; - reads standard input.",
-    ),
-]
+Show = Callable[[int, int], None]  # how far we are (in a file: the bytes behind us), and how many are done
+
+_EXAMPLES = typer.Argument(metavar="FILE", help="Examples in any format (see --from); - reads standard input.")
+Input = Annotated[str, _EXAMPLES]
+Inputs = Annotated[list[str], _EXAMPLES]
 SourcesFromOption = Annotated[
     SourceFormat | None, typer.Option("--from", help="Format of the input.  [default: told by the content]")
 ]
-Id = Annotated[str | None, typer.Option("--id", metavar="ID", help="Only the example with this id.")]
 PresetOption = Annotated[
     Literal["paper"] | None,
     typer.Option("--preset", help="paper: the paper's raw cosine and penalty 0.6, no veto, no position."),
 ]
-ThemeOption = Annotated[
-    ThemeName, typer.Option("--theme", help="Colours of a drawing: light, dark, or as the reader's system.")
-]
-TitleOption = Annotated[str | None, typer.Option("--title", metavar="TEXT", help="Title of a drawing.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one machine-readable object.")]
 
 
@@ -58,6 +56,7 @@ class Given:
 
     group: Any
     default: str = ""  # what the others are, in words
+    needs: str = ""  # the option without which they have no effect
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,14 +69,16 @@ class _Group:
 
     def given(self, values: dict[str, Any]) -> dict[str, Any]:
         """Takes its options out of `values`; returns those that were given, by key."""
-        found: dict[str, Any] = {}
-        for name, key in self.keys.items():
-            value = values.pop(name)
-            if value is not None and value is not False:
-                table, _, last = key.name.rpartition(".")
-                place = found.setdefault(table, {}) if table else found
-                place[last] = _parsed(key, value)
-        return found
+        found = [(key, values.pop(name)) for name, key in self.keys.items()]
+        return {key.name: _parsed(key, value) for key, value in found if value is not None and value is not False}
+
+    def built(self, given: Mapping[str, Any], preset: Mapping[str, Any]) -> Any:
+        """The settings; the keys of a table in one dictionary."""
+        tables = {key.name: preset[key.name] for key in self.keys.values() if key.name in preset}
+        for name, value in given.items():
+            table, _, last = name.rpartition(".")
+            (tables.setdefault(table, {}) if table else tables)[last] = value
+        return tables if self.as_dictionary else build(self.made, tables)
 
 
 def from_settings(**left_out: tuple[str, ...]) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -87,32 +88,30 @@ def from_settings(**left_out: tuple[str, ...]) -> Callable[[Callable[..., None]]
         hints = get_type_hints(verb, include_extras=True)
         parameters: list[inspect.Parameter] = []
         groups: dict[str, _Group] = {}
+        names: dict[str, str] = {}
         for one in inspect.signature(verb).parameters.values():
             hint = hints[one.name]
             given = next((mark for mark in get_args(hint)[1:] if isinstance(mark, Given)), None)
             if given is None and not is_dataclass(hint):
                 parameters.append(one.replace(annotation=hint, kind=inspect.Parameter.KEYWORD_ONLY))
+                names[one.name] = _own_name(one.name, hint)
                 continue
             made = hint if given is None else given.group
             chosen = [key for key in keys(made) if key.table is None and key.name not in left_out.get(one.name, ())]
             groups[one.name] = _Group(made, {_parameter_name(key): key for key in chosen}, given is not None)
-            parameters += [_parameter(key, "" if given is None else given.default) for key in chosen]
-        names = {key.name: option_name(key) for group in groups.values() for key in group.keys.values()}
+            parameters += [_parameter(key, given or Given(made)) for key in chosen]
+            names = {key.name: option_name(key) for key in chosen} | names
 
         @wraps(verb)
         def run(**values: Any) -> None:
+            preset = PRESETS[values["preset"]] if values.get("preset") else {}
+            values.pop("preset", None)
             try:
                 given = {name: group.given(values) for name, group in groups.items()}
-                preset = PRESETS[values.pop("preset")] if values.get("preset") else {}
-                values.pop("preset", None)
-                made = {
-                    name: given[name] if group.as_dictionary else _built(group, given[name], preset)
-                    for name, group in groups.items()
-                }
-                _check_needs(groups, given, made, names)
-                verb(**values, **made)
-            except SettingsError as error:
-                raise SettingsError(error.said(lambda key: names.get(key, key))) from None
+                _check_needs(groups, given, preset, names)
+                verb(**values, **{name: group.built(given[name], preset) for name, group in groups.items()})
+            except (SettingsError, InputError) as error:
+                raise _with_options(error, names) from None
 
         run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         run.__annotations__ = {one.name: one.annotation for one in parameters}
@@ -121,13 +120,17 @@ def from_settings(**left_out: tuple[str, ...]) -> Callable[[Callable[..., None]]
     return derive
 
 
-def _built(group: _Group, given: dict[str, Any], preset: Mapping[str, Any]) -> Any:
-    known = [key.name for key in group.keys.values()]
-    return build(group.made, {**{key: value for key, value in preset.items() if key in known}, **given})
-
-
 def _parameter_name(key: Key) -> str:
     return option_name(key).lstrip("-").replace("-", "_") + "_"  # one behind it: no other parameter has such a name
+
+
+def _own_name(name: str, hint: Any) -> str:
+    """The option, or the argument, of a parameter that is not a setting."""
+    info = get_args(hint)[1]
+    if isinstance(info, typer.models.ArgumentInfo):
+        return str(info.metavar)
+    long = [one for one in (info.default, *(info.param_decls or ())) if isinstance(one, str) and one.startswith("--")]
+    return long[0] if long else "--" + name.replace("_", "-")
 
 
 def option_name(key: Key) -> str:
@@ -135,23 +138,22 @@ def option_name(key: Key) -> str:
     return key.declared.option or "--" + key.name.replace("_", "-").replace(".", "-")
 
 
-def _parameter(key: Key, usual: str) -> inspect.Parameter:
+def _parameter(key: Key, given: Given) -> inspect.Parameter:
     declared, kind = key.declared, _kind(key)
-    default = f"  [default: {usual or _default(key)}]" if kind is not bool and (usual or _default(key)) else ""
-    help = declared.off if key.default is True else declared.help + default
+    default = given.default or _default(key)
+    help = declared.off if key.default is True else declared.help
+    help = f"{given.needs}: {help[:1].lower()}{help[1:]}" if given.needs else help
+    help += f"  [default: {default}]" if kind is not bool and default else ""
     names = [name for name in (declared.short, option_name(key)) if name]
     option = typer.Option(*names, metavar=declared.metavar or None, help=help, show_default=False)
     annotation = Annotated[kind if kind is bool else kind | None, option]  # type: ignore[valid-type]
-    name = _parameter_name(key)
     empty = False if kind is bool else None
-    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=empty, annotation=annotation)
+    return inspect.Parameter(_parameter_name(key), inspect.Parameter.KEYWORD_ONLY, default=empty, annotation=annotation)
 
 
 def _kind(key: Key) -> Any:
     """The type of a setting that typer knows; text where only the settings class can tell what it means."""
-    kinds = [kind for kind in get_args(key.kind) or (key.kind,) if kind is not type(None)]
-    if get_origin(key.kind) is Literal:
-        kinds = [key.kind]
+    kinds = [kind for kind in choices(key.kind) if kind is not NoneType]
     is_simple = len(kinds) == 1 and (kinds[0] in (int, float, bool) or get_origin(kinds[0]) is Literal)
     return kinds[0] if is_simple and key.declared.clean is None else str
 
@@ -159,6 +161,8 @@ def _kind(key: Key) -> Any:
 def _default(key: Key) -> str:
     if isinstance(key.default, tuple):
         return ",".join(map(str, key.default)) or "none"
+    if isinstance(key.default, float):
+        return f"{key.default:g}"
     return key.declared.unset if key.default is None else str(key.default).replace("_", "-")
 
 
@@ -166,14 +170,19 @@ def _parsed(key: Key, value: Any) -> Any:
     """The value of a setting from what typer makes of an option."""
     if isinstance(key.default, bool):
         return not key.default
-    kinds = get_args(key.kind) or (key.kind,)
-    listed = next((kind for kind in (key.kind, *kinds) if get_origin(kind) is tuple), None)
-    if listed is not None and isinstance(value, str):
-        words = value.replace(",", " ").split()
-        return (
-            () if words == ["none"] else tuple(_number(word) if float in get_args(listed) else word for word in words)
-        )
-    return _number(value) if float in kinds and isinstance(value, str) else value
+    if not isinstance(value, str):
+        return value
+    kinds = choices(key.kind)
+    listed = next((get_args(kind) for kind in kinds if get_origin(kind) is tuple), None)
+    if listed is None:
+        return _number(value) if float in kinds else value
+    words = value.replace(",", " ").split()
+    if float in listed:
+        return tuple(map(_number, words))
+    if not words or ("none" in words and len(words) > 1):
+        cure = f"{wanted(key.kind, key.declared)}, with commas between them, or none alone"
+        raise SettingsError(f"is {shown(value)}", cure, key=key.name)
+    return () if words == ["none"] else tuple(words)
 
 
 def _number(text: str) -> float | str:
@@ -184,45 +193,70 @@ def _number(text: str) -> float | str:
 
 
 def _check_needs(
-    groups: dict[str, _Group], given: Mapping[str, Any], made: Mapping[str, Any], names: Mapping[str, str]
+    groups: Mapping[str, _Group], given: Mapping[str, Any], preset: Mapping[str, Any], names: Mapping[str, str]
 ) -> None:
     """Refuse an option that has no effect without another one."""
     values: dict[str, Any] = {}
     for name, group in groups.items():
-        known = made[name] if group.as_dictionary else contents(made[name])
-        values |= {
-            **known,
-            **{inner: one for table in known.values() if isinstance(table, dict) for inner, one in table.items()},
-        }
+        usual = {} if group.as_dictionary else {key.name: key.default for key in group.keys.values()}
+        values |= usual | {key: value for key, value in preset.items() if key in usual} | given[name]
     for name, group in groups.items():
         for key in group.keys.values():
-            table, _, last = key.name.rpartition(".")
-            if last not in (given[name].get(table, {}) if table else given[name]) or key.declared.needs is None:
+            if key.name not in given[name] or key.declared.needs is None:
                 continue
             needed, value = key.declared.needs
-            if needed in values and (values[needed] != value if value is not None else values[needed] is None):
-                wanted = f"{names.get(needed, '--' + needed)}{'' if value is None else f' {value}'}"
-                raise SettingsError(f"has no effect without {wanted}", "add that, or leave it out", key=key.name)
+            inside = f"{key.name.rpartition('.')[0]}.{needed}"
+            needed = inside if inside in values else needed
+            if needed in values and (values[needed] is None if value is None else values[needed] != value):
+                option = f"{names[needed]}{'' if value is None else f' {value}'}"
+                raise SettingsError(f"has no effect without {option}", "add that, or leave it out", key=key.name)
+
+
+def _with_options(error: SettingsError | InputError, names: Mapping[str, str]) -> PolyrefError:
+    """The error with options in the place of the settings' own names."""
+
+    def named(text: str) -> str:
+        return re.sub(r"(?<=\bset )\w+|\b[a-z]+_[a-z_]+\b", lambda found: names.get(found[0], found[0]), text)
+
+    error.cure = named(error.cure)
+    if isinstance(error, InputError) or not error.key:
+        return error
+    return SettingsError(f"{names.get(error.key, error.key)} {named(error.problem)}", error.cure)
+
+
+def read_with(reading: ReadSettings, paths: str | Sequence[str], **more: Any) -> Iterator[Example]:
+    """The examples of a file."""
+    return read(paths, reading.fields, format=reading.format, max_line_bytes=reading.max_line_bytes, **more)
 
 
 # -- what verbs say ---------------------------------------------------------------------------------------------------
 
 
+def say(text: str) -> None:
+    """One line on standard error, whatever the text quotes."""
+    sys.stderr.write(f"polyref: {printable(text)}\n")
+    sys.stderr.flush()
+
+
 def say_compiling() -> None:
     """Tell a person why nothing happens for a while."""
-    sys.stderr.write("polyref: compiling the kernels, once on this machine (about a minute)\n")
-    sys.stderr.flush()
+    say("compiling the kernels, once on this machine (about a minute)")
 
 
 def say_losses(name: str, verb: str, losses: Losses) -> None:
     """Tell a person what a format cannot hold."""
     if losses:
-        sys.stderr.write(f"polyref: {printable(f'{name}: {verb}: {losses}')}\n")
+        say(f"{name}: {verb}: {losses}")
 
 
 def printable(text: str) -> str:
     """One line, whatever a text quotes."""
     return "".join([character if character.isprintable() else " " for character in text])
+
+
+def one_object(facts: Mapping[str, Any]) -> str:
+    """A line of JSON."""
+    return json.dumps(facts, ensure_ascii=False) + "\n"
 
 
 def is_standard_output(path: str) -> bool:
@@ -231,3 +265,54 @@ def is_standard_output(path: str) -> bool:
         return path == "-" or os.path.samestat(Path(path).stat(), os.fstat(1))
     except (OSError, ValueError):
         return False
+
+
+def beside(output: str) -> TextIO:
+    """Where a summary goes: not where the result goes."""
+    return sys.stderr if is_standard_output(output) else sys.stdout
+
+
+def counted(number: int, what: str, several: str = "") -> str:
+    """A number with its noun: `1 text`, `2,000 texts`."""
+    return f"{number:,} {what if number == 1 else several or what + 's'}"
+
+
+def bar_of(before: str, *behind: str) -> Progress:
+    """A bar on standard error, with text around it and the time left; hidden when that is not a terminal."""
+    from rich import progress as p
+    from rich.console import Console
+
+    texts = [p.TextColumn(text) for text in behind]
+    columns = [p.TextColumn(before), p.BarColumn(), *texts, p.TimeElapsedColumn(), p.TextColumn("left")]
+    columns.append(p.TimeRemainingColumn())
+    console, is_hidden = Console(stderr=True), not sys.stderr.isatty()
+    return p.Progress(*columns, console=console, transient=True, disable=is_hidden, speed_estimate_period=300)
+
+
+def large(number: str) -> str:
+    """A number for a person: with commas, or as a power of ten where it is long."""
+    whole, _, rest = number.partition(".")
+    if not whole.isdecimal():
+        return number
+    if len(whole) > 12:
+        return f"{whole[0]}.{whole[1:3]}e{len(whole) - 1}"
+    return f"{int(whole):,}" + (f".{rest}" if rest.strip("0") else "")
+
+
+@contextmanager
+def progress_bar(whole: str | int, doing: str, counted: str, rate_digits: int = 0) -> Iterator[Show]:
+    """A bar with rate and time left; silent when standard error is not a terminal. `whole`: the file, or how many."""
+    if not sys.stderr.isatty():
+        yield lambda position, done: None
+        return
+    file = None if isinstance(whole, int) else Path(whole)
+    size = file.stat().st_size if file is not None and file.is_file() else None
+    rate = f"{{task.fields[rate]:,.{rate_digits}f}}/s"
+    with bar_of(doing, "{task.percentage:>3.0f}%", f"{{task.fields[done]:,}} {counted}", rate) as bar:
+        task = bar.add_task(doing, total=whole if isinstance(whole, int) else size, done=0, rate=0.0)
+
+        def show(position: int, done: int) -> None:
+            elapsed = bar.tasks[0].elapsed or 0.0
+            bar.update(task, completed=position, done=done, rate=done / elapsed if elapsed else 0.0)
+
+        yield show

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from typing import Annotated
 
@@ -12,6 +11,20 @@ from polyref.cli import options as o
 from polyref.data import Losses, ReadSettings
 from polyref.errors import SettingsError
 from polyref.score import METRICS, USUAL, CorpusBleu, Scored, Tokenizer, evaluate, metrics_of
+from polyref.settings import setting, settings
+
+
+@settings
+class ScoreSettings:
+    """What is scored, and how."""
+
+    metrics: str = setting(",".join(USUAL), "Scores, with commas between them; cider-d is cider.", metavar="NAMES")
+    tokenizer: Tokenizer | None = setting(
+        None, "Tokens that are counted.", unset="13a for BLEU, ptb for CIDEr and ROUGE-L"
+    )
+    fold_case: bool = setting(False, "Score without case (ptb always does).")
+    allow_empty: bool = setting(False, "Score an empty hypothesis as one without words; else it is refused.")
+    hypothesis_field: str = setting("hypothesis", "Key of a hypothesis.", metavar="KEY")
 
 
 @o.from_settings(reading=("source_field",))
@@ -20,74 +33,57 @@ def score(
         str,
         typer.Argument(
             metavar="HYPOTHESES",
-            help='{"id": ..., "hypothesis": ...} or plain text, one a line; or COCO results. - reads standard input.',
+            help='{"id": ..., "hypothesis": ...} or plain text, one per line; or COCO results. - reads standard input.',
         ),
     ],
     references: Annotated[
         list[str],
         typer.Argument(
-            metavar="REFERENCES...",
-            help="A data set in any of the formats, or files of plain text, a reference a line.",
+            metavar="REFERENCES", help="A data set in any format, or files of plain text, one reference per line."
         ),
     ],
+    *,
+    scoring: ScoreSettings,
     reading: ReadSettings,
-    metrics: Annotated[
-        str, typer.Option(metavar="NAMES", help="Which scores, with commas between them; cider-d is cider.")
-    ] = ",".join(USUAL),
-    tokenizer: Annotated[
-        Tokenizer | None,
-        typer.Option(help="The tokens of all scores.  [default: 13a for BLEU, ptb for CIDEr and ROUGE-L]"),
-    ] = None,
-    fold_case: Annotated[
-        bool, typer.Option("--fold-case", help="Do not tell capitals from small letters (ptb never does).")
-    ] = False,
-    allow_empty: Annotated[
-        bool, typer.Option("--allow-empty", help="Score an empty hypothesis as no words, instead of refusing it.")
-    ] = False,
-    hypothesis_field: Annotated[str, typer.Option(metavar="KEY", help="Key of a hypothesis.")] = "hypothesis",
     as_json: o.JsonOption = False,
 ) -> None:
     """Score hypotheses against any number of references each.
 
-    Hypotheses with ids find their example by it, others by their place. In several files of plain text, line k of each
-    is a reference of example k, blank where there are fewer.
+    A hypothesis belongs to the example with its id, or without ids to the one at its place. In several files of plain
+    text, line k of each is a reference of example k, blank where there are fewer.
     """  # fmt: skip
     from polyref.data.hypotheses import read_hypotheses, read_references
     from polyref.score.pairing import pair
 
-    chosen = metrics_of(metrics.replace(",", " ").split())
+    chosen = metrics_of(scoring.metrics.replace(",", " ").split())
     if [hypotheses, *references].count("-") > 1:
-        raise SettingsError("standard input can be read once; name a file for the other")
+        raise SettingsError("standard input can be read once", "name a file for the other")
     losses = Losses()
     written = read_hypotheses(
         hypotheses,
         id_field=reading.fields.id,
-        hypothesis_field=hypothesis_field,
-        allow_empty=allow_empty,
+        hypothesis_field=scoring.hypothesis_field,
+        allow_empty=scoring.allow_empty,
         max_line_bytes=reading.max_line_bytes,
     )
     gold = read_references(
-        references,
-        reading.fields,
-        format=reading.format,
-        max_line_bytes=reading.max_line_bytes,
-        losses=losses,
+        references, reading.fields, format=reading.format, max_line_bytes=reading.max_line_bytes, losses=losses
     )
     pairs = pair(written, gold)
     found = evaluate(
         pairs.hypotheses,
         pairs.references,
         metrics=chosen,
-        tokenizer=tokenizer,
-        fold_case=fold_case,
-        allow_empty=allow_empty,
+        tokenizer=scoring.tokenizer,
+        fold_case=scoring.fold_case,
+        allow_empty=scoring.allow_empty,
     )
     counts = [len(texts) for texts in pairs.references]
     sys.stdout.write(_for_a_machine(found, counts) if as_json else _for_a_person(found, counts))
     if not as_json:
         o.say_losses(gold.name, "not read", losses)
         if "cider" in found and len(counts) == 1:
-            sys.stderr.write("polyref: CIDEr of one example is 0 always; its weights come from the other examples\n")
+            o.say("CIDEr of one example is always 0; its weights come from the other examples")
 
 
 def _for_a_machine(found: dict[str, Scored], counts: list[int]) -> str:
@@ -100,7 +96,7 @@ def _for_a_machine(found: dict[str, Scored], counts: list[int]) -> str:
         }
         for metric, scored in found.items()
     }
-    return json.dumps({"examples": len(counts), "references": sum(counts), "scores": scores}) + "\n"
+    return o.one_object({"examples": len(counts), "references": sum(counts), "scores": scores})
 
 
 def _for_a_person(found: dict[str, Scored], counts: list[int]) -> str:

@@ -2,30 +2,24 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from polyref.cli import options as o
-from polyref.data import Losses, ReadSettings, read
+from polyref.data import Losses, ReadSettings
 from polyref.text import TextSettings
 
 MOST_BARS = 8  # numbers of references that a person wants to see one by one
 
 
 @o.from_settings()
-def stats(
-    files: o.Inputs,
-    text: TextSettings,
-    reading: ReadSettings,
-    as_json: o.JsonOption = False,
-) -> None:
-    """Count the examples, references and words of a file, and how similar the references are.
+def stats(files: o.Inputs, text: TextSettings, reading: ReadSettings, as_json: o.JsonOption = False) -> None:
+    """Count the examples, references and words of a file.
 
-    Several files stand side by side, one column each; with --from parallel they are one data set: sources, then
-    references.
+    It also tells how similar the references are. Several files get one column each; with --from parallel they are one
+    data set: sources, then references.
     """  # fmt: skip
     from polyref.stats import statistics
 
@@ -33,27 +27,16 @@ def stats(
     found: dict[str, dict[str, Any]] = {}
     for paths in sets:
         losses = Losses()
-        examples = read(
-            paths,
-            reading.fields,
-            format=reading.format,
-            require_source=False,
-            max_line_bytes=reading.max_line_bytes,
-            losses=losses,
-        )
         name = paths if isinstance(paths, str) else paths[0]
-        found[name] = statistics(examples, text)
+        found[name] = statistics(o.read_with(reading, paths, require_source=False, losses=losses), text)
         if not as_json:
             o.say_losses(name, "not read", losses)
-    if as_json:
-        for name, summary in found.items():
-            sys.stdout.write(json.dumps({"file": name, **summary}, ensure_ascii=False) + "\n")
-    else:
-        sys.stdout.write(_table(found))
+    lines = [o.one_object({"file": name, **summary}) for name, summary in found.items()]
+    sys.stdout.write("".join(lines) if as_json else _table(found))
 
 
 def _table(found: dict[str, dict[str, Any]]) -> str:
-    """One column a data set; a row that is blank in all of them is left out."""
+    """One column per data set; a row that is blank in all of them is left out."""
     columns = [dict(_rows(summary)) for summary in found.values()]
     labels = list(dict.fromkeys(label for column in columns for label in column))
     names = _short_names(list(found))
@@ -116,10 +99,10 @@ def _lengths(label: str, summary: dict[str, Any], what: str) -> Iterator[tuple[s
 
 def _examples_by_references(counts: dict[str, int]) -> Iterator[tuple[str, str]]:
     """How many examples have 1, 2, 3... references; the long tail in one row."""
-    shown = [(int(count), number) for count, number in counts.items()]
-    for count, number in [pair for pair in shown if pair[0] <= MOST_BARS]:
-        yield f"  examples with {count}", _number(number)
-    more = sum(number for count, number in shown if count > MOST_BARS)
+    for count, number in counts.items():
+        if int(count) <= MOST_BARS:
+            yield f"  examples with {count}", _number(number)
+    more = sum(number for count, number in counts.items() if int(count) > MOST_BARS)
     if more:
         yield f"  examples with more than {MOST_BARS}", _number(more)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -14,14 +13,13 @@ import typer
 
 from polyref.cli import options as o
 from polyref.data import Fields, Input, ReadSettings, WriteSettings, open_output, read
-from polyref.data.formats.format import LineBreaks
-from polyref.data.opening import open_outputs
+from polyref.data.opening import open_outputs, without_compression
 from polyref.data.writing import check_not_input, write_unique
 from polyref.errors import InputError, SettingsError
 from polyref.feed.stream import StreamSettings
 from polyref.schedule.batches import BatchSettings
-from polyref.schedule.schedules import check_epoch, shown
-from polyref.settings import build
+from polyref.schedule.schedules import shown
+from polyref.settings import build, setting, settings
 
 if TYPE_CHECKING:
     from polyref.example import Example
@@ -31,90 +29,98 @@ if TYPE_CHECKING:
 
 StreamFormat = Literal["tsv", "jsonl", "parallel", "prompt-completion", "coco", "karpathy"]
 _EPOCH = "{epoch}"
-_SUFFIXES: dict[str, StreamFormat] = {".tsv": "tsv", ".jsonl": "jsonl"}
+
+
+@settings
+class ShareSettings:
+    """Which pairs are written, and how."""
+
+    epoch: int = setting(0, "Epoch, counted from 0; with --epochs the first one.", at_least=0, below=2**62, metavar="E")
+    epochs: int = setting(1, "Number of epochs, one after the other.", at_least=1, below=2**31, metavar="N")
+    start: int = setting(0, "Begin with pair N of the first epoch.", at_least=0, below=2**62, metavar="N")
+    rank: int = setting(0, "Write the share of this rank, counted from 0.", at_least=0, below=2**31, metavar="R")
+    ranks: int = setting(1, "Number of ranks.", at_least=1, below=2**31, metavar="N")
+    pair_format: StreamFormat | None = setting(
+        None, "parallel is two files, FILE.src and FILE.trg.", unset="tsv, or told by the name", option="--format"
+    )
+    languages: str = setting(
+        "src,trg", "Endings of the two names of parallel text.", metavar="A,B", needs=("pair_format", "parallel")
+    )
+
+    def check_together(self) -> None:
+        if self.rank >= self.ranks:
+            problem = f"is {self.rank}, but --ranks is {self.ranks}"
+            raise SettingsError(problem, "give less, as ranks are counted from 0", key="rank")
+        names = self.endings
+        if len(names) != 2 or not all(names) or names[0] == names[1] or "/" in self.languages:
+            raise SettingsError(f'is "{self.languages}"', "give two different names, such as de,en", key="languages")
+
+    @property
+    def endings(self) -> list[str]:
+        return [name.strip().lstrip(".") for name in self.languages.split(",")]
+
+    @property
+    def all_epochs(self) -> range:
+        return range(self.epoch, self.epoch + self.epochs)
 
 
 @o.from_settings(batch=("bucket",), writing=("format", "reference_columns", "pseudo_as_references"))
 def stream(
     files: o.Inputs,
+    *,
     settings: StreamSettings,
-    batch: Annotated[dict[str, Any], o.Given(BatchSettings)],
-    reading: ReadSettings,
-    writing: WriteSettings,
-    epoch: Annotated[
-        int | None, typer.Option("--epoch", metavar="E", help="The epoch, counted from 0; with --epochs the first.")
-    ] = None,
-    epochs: Annotated[
-        int | None, typer.Option("--epochs", metavar="N", help="Number of epochs, one after the other.")
+    language_model: Annotated[
+        str | None, typer.Option("--language-model", metavar="NAME", help="What judges fluency: english, or a folder.")
     ] = None,
     output: Annotated[
         str,
-        typer.Option("-o", "--output", metavar="FILE", help="Where to; {epoch} in the name makes a file an epoch."),
+        typer.Option("-o", "--output", metavar="FILE", help="Output; {epoch} in the name gives one file per epoch."),
     ] = "-",
-    format: Annotated[
-        StreamFormat | None,
-        typer.Option("--format", help="parallel is two files, FILE.src and FILE.trg.  [default: tsv, or by the name]"),
-    ] = None,
-    languages: Annotated[
-        str | None,
-        typer.Option("--languages", metavar="A,B", help="Parallel: what the two names end in.  [default: src,trg]"),
-    ] = None,
-    language_model: Annotated[
-        str | None, typer.Option("--language-model", metavar="NAME", help="What judges fluency: english or a folder.")
-    ] = None,
-    start: Annotated[int, typer.Option("--start", metavar="N", help="Begin with pair N of the first epoch.")] = 0,
-    rank: Annotated[int, typer.Option("--rank", metavar="R", help="The share of rank R, from 0,")] = 0,
-    ranks: Annotated[int, typer.Option("--ranks", metavar="N", help="of N.")] = 1,
+    share: ShareSettings,
+    writing: WriteSettings,
     count: Annotated[bool, typer.Option("--count", help="Only count pairs and updates of every schedule.")] = False,
+    batch: Annotated[dict[str, Any], o.Given(BatchSettings, needs="--count")],
     index: Annotated[
-        str | None, typer.Option("--index", metavar="FOLDER", help="Where indexes are kept.  [default: user's cache]")
+        str | None, typer.Option("--index", metavar="FOLDER", help="Folder of indexes.  [default: user's cache]")
     ] = None,
-    reindex: Annotated[bool, typer.Option("--reindex", help="Index the file anew: it has changed.")] = False,
+    reindex: Annotated[bool, typer.Option("--reindex", help="Index the file again: it has changed.")] = False,
+    reading: ReadSettings,
     as_json: o.JsonOption = False,
 ) -> None:
-    """Write what a trainer sees in an epoch: pairs of a source and one reference, in the order of a schedule.
+    """Write the pairs that a trainer sees in an epoch.
 
-    The same pairs for the same file, epoch and seed. TSV goes to standard output, for any trainer that reads a pipe.
+    A pair is a source and one reference; a schedule orders them. The same file, epoch and seed give the same pairs. TSV
+    goes to standard output, for any trainer that reads a pipe.
     """  # fmt: skip
     from polyref.data.corpus import indexed
     from polyref.feed import Stream
-    from polyref.feed.lines import Share
-    from polyref.schedule.schedules import check_share
 
-    wanted = _epochs(epoch, epochs)
     if language_model is not None and (settings.fresh is None or settings.fresh.fluency is None):
-        raise SettingsError("--language-model judges the fluency of fresh paths", "add --fresh N --fluency MARGIN")
+        problem, cure = "has no effect without --fresh and --fluency", "add those, or leave it out"
+        raise SettingsError(problem, cure, key="language_model")
     if count:
-        _check_only_counting(output, start, ranks, format)
-    _check_counting(count, batch, as_json)
-    written = _format(format, output)
-    endings = _endings(languages, written)
+        _check_only_counting(output, share)
+    elif batch or as_json:
+        key = next(iter(batch), "as_json")
+        raise SettingsError("has no effect without --count", "add that, or leave it out", key=key)
     input = Input.of(files, reading.format, reading.max_line_bytes)
-    fields = reading.fields
-    check_share(rank, ranks)
+    target = _Target(output, _format(share.pair_format, output), share, writing.line_breaks, input, reading.fields)
     if index == "":
-        raise SettingsError("the folder of indexes has no name; give one, or leave --index out")
+        raise SettingsError("has no name", "name a folder, or leave it out", key="index")
     place = None if index is None else Path(index)
     with ExitStack() as stack:
-        with _progress(input.name) as on_progress:
-            corpus = stack.enter_context(indexed(input, fields, folder=place, renew=reindex, on_progress=on_progress))
-        pairs = _with_file(input.name, lambda: Stream(corpus, settings, _tools(settings.fresh, language_model)))
+        with _progress(input.name) as show:
+            corpus = stack.enter_context(indexed(input, reading.fields, folder=place, renew=reindex, on_progress=show))
+        try:
+            pairs = Stream(corpus, settings, _tools(settings.fresh, language_model))
+        except InputError as error:
+            error.file = error.file or input.name
+            raise
         if count:
-            _count(pairs, batch, wanted, as_json)
-            return
-        share = Share(start, rank, ranks)
-        _Target(output, written, endings, writing.line_breaks, share, input, fields).write(pairs, wanted)
-        _say_short(pairs)
-
-
-def _epochs(epoch: int | None, epochs: int | None) -> range:
-    if epochs is not None and not 1 <= epochs < 2**31:
-        cure = "give 1 or more" if epochs < 1 else "give less than 2^31"
-        raise SettingsError(f"the number of epochs is {epochs}; {cure}")
-    first = epoch or 0
-    check_epoch(first)
-    check_epoch(first + (epochs or 1) - 1)
-    return range(first, first + (epochs or 1))
+            _count(pairs, batch, share.epochs, as_json)
+        else:
+            target.write(pairs)
+            _say_short(pairs)
 
 
 def _tools(fresh: FreshSettings | None, language_model: str | None) -> Any:
@@ -132,17 +138,8 @@ def _tools(fresh: FreshSettings | None, language_model: str | None) -> Any:
 def _say_short(stream: Stream) -> None:
     fresh = stream.settings.fresh
     if stream.short and fresh is not None:
-        number = f"{stream.short:,} time{'s' if stream.short > 1 else ''} an example"
-        many = fresh.per_example
-        sys.stderr.write(f"polyref: {number} had fewer than {many} fresh paths that pass, and repeats them\n")
-
-
-def _with_file(file: str, make: Callable[[], Stream]) -> Stream:
-    try:
-        return make()
-    except InputError as error:
-        error.file = error.file or file
-        raise
+        many = f"{o.counted(stream.short, 'time')} an example had fewer than {fresh.per_example} fresh paths that pass"
+        o.say(f"{many}, and they are repeated")
 
 
 @dataclass(frozen=True)
@@ -151,66 +148,70 @@ class _Target:
 
     output: str
     format: StreamFormat
-    endings: tuple[str, str]
-    line_breaks: LineBreaks
-    share: Share
+    share: ShareSettings
+    line_breaks: str
     input: Input
     fields: Fields
 
-    def write(self, stream: Stream, epochs: range) -> None:
-        self._check_start(stream, epochs.start)
+    def write(self, stream: Stream) -> None:
+        epochs = self.share.all_epochs
+        self._check_start(stream)
         if self.format in ("coco", "karpathy"):
             self._write_examples(stream, epochs)
             return
-        format = cast("LineFormat", self.format)
-        self._check_breaks(stream, format)
+        self._check_breaks(stream)
         for together in (epochs[n : n + 1] for n in range(len(epochs))) if _EPOCH in self.output else [epochs]:
-            self._write_lines(stream, together, epochs.start, format)
+            self._write_lines(stream, together)
 
-    def _check_start(self, stream: Stream, epoch: int) -> None:
+    def _part(self, epoch: int) -> Share:
+        from polyref.feed.lines import Share
+
+        share = self.share
+        return Share(share.start if epoch == share.epoch else 0, share.rank, share.ranks)
+
+    def _check_start(self, stream: Stream) -> None:
         """Refuse to begin behind the end: whoever goes on there has counted something else."""
         share = self.share
-        if share.start and next(share.blocks(stream, epoch), None) is None:
-            problem = f"epoch {epoch} has no pair {share.start:,}" + (" in this share" if share.ranks > 1 else "")
-            raise SettingsError(f"{problem}; an epoch has {len(stream):,} pairs, go on in the next one")
+        if share.start and next(self._part(share.epoch).blocks(stream, share.epoch), None) is None:
+            many = "this share of an epoch has fewer" if share.ranks > 1 else f"an epoch has {len(stream):,}"
+            cure = f"give less, or go on with --epoch {share.epoch + 1}"
+            raise SettingsError(f"is {share.start:,}, but {many} pairs", cure, key="start")
 
-    def _write_lines(self, stream: Stream, epochs: range, first: int, format: LineFormat) -> None:
-        from polyref.feed.lines import Share, lines
+    def _write_lines(self, stream: Stream, epochs: range) -> None:
+        from polyref.feed.lines import lines
 
         path = self.output.replace(_EPOCH, str(epochs[0]))
+        paths = self._two(path) if self.format == "parallel" else [path]
+        for one in paths:
+            self._check_not_input(one)
         with ExitStack() as stack:
-            if format == "parallel":
-                if path == "-":
-                    raise SettingsError("parallel text is two files; give -o NAME, which makes NAME.src and NAME.trg")
-                streams = stack.enter_context(open_outputs(self._two(path)))
+            if self.format == "parallel":
+                streams = stack.enter_context(open_outputs(paths))
             else:
-                self._check_not_input(path)
                 streams = [stack.enter_context(open_output(path))]
             for epoch in epochs:
-                share = self.share if epoch == first else Share(0, self.share.rank, self.share.ranks)
-                for pieces in lines(stream, epoch, format, share):
+                for pieces in lines(stream, epoch, cast("LineFormat", self.format), self._part(epoch)):
                     for file, piece in zip(streams, pieces, strict=True):
                         file.write(piece)
 
     def _two(self, path: str) -> list[str]:
         """The two files of parallel text; a suffix of compression stays at the end."""
+        if path == "-":
+            raise SettingsError("parallel text is two files", "give -o NAME, which makes NAME.src and NAME.trg")
         packing = next((suffix for suffix in (".gz", ".zst") if path.endswith(suffix)), "")
-        paths = [f"{path.removesuffix(packing)}.{ending}{packing}" for ending in self.endings]
-        for one in paths:
-            self._check_not_input(one)
-        return paths
+        return [f"{path.removesuffix(packing)}.{ending}{packing}" for ending in self.share.endings]
 
     def _check_not_input(self, path: str) -> None:
         check_not_input(path, WriteSettings("jsonl"), self.input)
 
-    def _check_breaks(self, stream: Stream, format: LineFormat) -> None:
+    def _check_breaks(self, stream: Stream) -> None:
         """Refuse texts that the format has no way to write, before anything is written."""
         from polyref.feed.lines import first_broken
 
-        line = first_broken(stream, format)
+        line = first_broken(stream, cast("LineFormat", self.format))
         if line and self.line_breaks == "refuse":
             what = "a text has a line break" if stream.corpus.broken == line else "a text has a tab"
-            kind = "TSV" if format == "tsv" else "parallel text"
+            kind = "TSV" if self.format == "tsv" else "parallel text"
             cure = "choose --format jsonl, or --line-breaks space"
             raise InputError(f"{what}, which {kind} cannot hold", cure, file=self.input.name, line=line)
 
@@ -218,9 +219,10 @@ class _Target:
         from polyref.feed.lines import examples_of_epoch
 
         if len(epochs) > 1 and _EPOCH not in self.output:
-            raise SettingsError(f"a {self.format} file holds one epoch; put {_EPOCH} into the name of the output")
+            problem = f"a {self.format} file holds one epoch"
+            raise SettingsError(problem, f"put {_EPOCH} into the name of the output")
         if self.share.start or self.share.ranks > 1:
-            raise SettingsError(f"a {self.format} file holds a whole epoch; leave --start and --ranks out")
+            raise SettingsError(f"a {self.format} file holds a whole epoch", "leave --start and --ranks out")
         settings = WriteSettings(cast(Any, self.format))
         for epoch in epochs:
             path = self.output.replace(_EPOCH, str(epoch))
@@ -240,82 +242,59 @@ class _Target:
 
 def _format(format: StreamFormat | None, output: str) -> StreamFormat:
     """The format that is asked for, or that the name of the output tells."""
-    if format is not None:
-        return format
-    bare = output.removesuffix(".gz").removesuffix(".zst")
-    for suffix, found in _SUFFIXES.items():
-        if bare.endswith(suffix):
-            return found
-    for suffix in (".parquet", ".csv", ".json", ".src"):
-        if bare.endswith(suffix):
-            raise SettingsError(f"{output}: the name does not tell how pairs are written; give --format")
-    return "tsv"
-
-
-def _endings(languages: str | None, format: StreamFormat) -> tuple[str, str]:
-    if languages is not None and format != "parallel":
-        raise SettingsError("--languages names the files of parallel text; add --format parallel")
-    languages = "src,trg" if languages is None else languages
-    names = [name.strip().lstrip(".") for name in languages.split(",")]
-    if len(names) != 2 or not all(names) or names[0] == names[1] or any("/" in name for name in names):
-        raise SettingsError(f'the languages are "{languages}"; give two different names with a comma, such as de,en')
-    return names[0], names[1]
+    suffix = Path(without_compression(output)).suffix
+    if format is None and suffix in (".parquet", ".csv", ".json", ".src"):
+        raise SettingsError(f"{output}: the name does not tell how pairs are written", "give --format")
+    return format or ("jsonl" if suffix == ".jsonl" else "tsv")
 
 
 # -- counting -------------------------------------------------------------------------------------------------------
 
 
-def _check_only_counting(output: str, start: int, ranks: int, format: StreamFormat | None) -> None:
+def _check_only_counting(output: str, share: ShareSettings) -> None:
     """Refuse what has no effect where nothing is written."""
-    for option, is_given in (("-o", output != "-"), ("--start", start), ("--ranks", ranks > 1), ("--format", format)):
+    given = (output != "-", share.start > 0, share.ranks > 1, share.pair_format is not None)
+    for key, is_given in zip(("output", "start", "ranks", "pair_format"), given, strict=True):
         if is_given:
-            raise SettingsError(f"--count writes no pairs; leave {option} out")
+            raise SettingsError("has no effect with --count, which writes no pairs", "leave it out", key=key)
 
 
-def _check_counting(count: bool, batch: dict[str, Any], as_json: bool) -> None:
-    if not count and (batch or as_json):
-        option = f"--batch-{next(iter(batch))}" if batch else "--json"
-        raise SettingsError(f"{option} has no effect without --count", "add that, or leave it out")
-
-
-def _count(stream: Stream, given: dict[str, Any], epochs: range, as_json: bool) -> None:
-    """Pairs and updates of every schedule, and how long each must run for as many updates as the one that is asked."""
+def _count(stream: Stream, given: dict[str, Any], epochs: int, as_json: bool) -> None:
+    """Pairs and updates of every schedule, and the epochs that each needs for as many updates as the chosen one."""
     from polyref.schedule.batches import accounts
 
     batch = build(BatchSettings, {"pairs": None, **given} if given else {})
     lengths = stream.lengths if batch.tokens is not None else None
     found = accounts(stream.schedule.sizes, batch, seed=stream.settings.schedule.seed, lengths=lengths)
     own = next(one for one in found if one.schedule == stream.schedule.settings.schedule)
-    updates = own.updates * len(epochs)
+    updates = own.updates * epochs
     if as_json:
         rows = [{**asdict(one), "epochs_for_as_many": round(one.epochs_for(updates), 2)} for one in found]
-        sys.stdout.write(json.dumps({"updates": updates, "schedules": rows}) + "\n")
+        sys.stdout.write(o.one_object({"updates": updates, "schedules": rows}))
         return
     size = " and ".join(
         [f"{number:,} {what}" for number, what in ((batch.pairs, "pairs"), (batch.tokens, "tokens")) if number]
     )
-    many = f"{len(epochs):,} epoch{'s' if len(epochs) > 1 else ''} of {shown(own.schedule)}"
+    many = f"{o.counted(epochs, 'epoch')} of {shown(own.schedule)}"
     sys.stdout.write(f"{'':<12}{'pairs':>14}{'updates':>14}   as many updates as {many}\n")
     for one in found:
         row = f"{shown(one.schedule):<12}{one.pairs:>14,}{one.updates:>14,}   {one.epochs_for(updates):,.2f} epochs"
         sys.stdout.write(row + "\n")
-    sys.stdout.write(f"an epoch each; batches of {size}, under uniform cut between examples\n")
+    sys.stdout.write(f"one epoch each; batches of {size}, which uniform cuts between examples\n")
 
 
 @contextmanager
 def _progress(name: str) -> Iterator[Callable[[int], None]]:
-    """A line on standard error while a file is indexed; silent when that is no terminal."""
-    if not sys.stderr.isatty():
-        yield lambda examples: None
-        return
-    shown_any = False
+    """A line on standard error while a file is indexed; silent when that is not a terminal."""
 
     def show(examples: int) -> None:
-        nonlocal shown_any
-        shown_any = True
         sys.stderr.write(f"\rpolyref: indexing {o.printable(name)}, once: {examples:,} examples")
         sys.stderr.flush()
 
-    yield show
-    if shown_any:
-        sys.stderr.write("\n")
+    if not sys.stderr.isatty():
+        yield lambda progress: None
+        return
+    try:
+        yield show
+    finally:
+        sys.stderr.write("\r\033[K")  # the line goes when it is done

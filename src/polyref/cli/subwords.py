@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from polyref.cli import options as o
-from polyref.data import Input, ReadSettings, WriteSettings, open_output, read
+from polyref.data import Input, ReadSettings, WriteSettings, open_output
 from polyref.data.formats import SourceFormat
 from polyref.data.opening import check_output_is_none_of, open_input, text_lines
 from polyref.data.reading import are_lines, read_sources
@@ -25,27 +26,31 @@ Side = Literal["source", "target", "both"]
 _LINES_AT_ONCE = 4096
 _ONLY_LINES = ("format", "id_field", "source_field", "references_field")
 
-Learned = Annotated[str, typer.Argument(metavar="SUBWORDS", help="What polyref subwords learn has written.")]
+Learned = Annotated[str, typer.Argument(metavar="SUBWORDS", help="Output of polyref subwords learn.")]
 Lines = Annotated[str, typer.Argument(metavar="FILE", help="Text, line by line; - reads standard input.")]
-Output = Annotated[str, typer.Option("-o", "--output", metavar="FILE", help="Where to.")]
+Output = Annotated[str, typer.Option("-o", "--output", metavar="FILE", help="Output; - is standard output.")]
 
 
 @o.from_settings(reading=("format",))
 def learn(
     files: Annotated[
         list[str],
-        typer.Argument(metavar="FILE...", help="Data sets in any of the formats, or text (.txt, or --from lines)."),
+        typer.Argument(metavar="FILE", help="Data sets in any format, or text (.txt, or --from lines)."),
     ],
+    *,
     output: Annotated[
-        str, typer.Option("-o", "--output", metavar="FILE", help="Where to: a .json; - is standard output.")
+        str, typer.Option("-o", "--output", metavar="FILE", help="Output, a .json file; - is standard output.")
     ],
-    size: Annotated[int, typer.Option("--size", metavar="N", help="How many; 256 bytes and 3 marks are among them.")],
-    reading: ReadSettings,
+    size: Annotated[
+        int,
+        typer.Option("--size", metavar="N", help="Number of subwords; 256 bytes and 3 special ones are among them."),
+    ],
     side: Annotated[
-        Side, typer.Option("--side", help="Of data sets: their sources, their gold references, or both together.")
+        Side, typer.Option("--side", help="Of data sets: their sources, their gold references, or both.")
     ] = "target",
-    fold_case: Annotated[bool, typer.Option("--fold-case", help="Learn from small letters.")] = False,
+    fold_case: Annotated[bool, typer.Option("--fold-case", help="Turn the text into lower case first.")] = False,
     input_format: o.SourcesFromOption = None,
+    reading: ReadSettings,
     as_json: o.JsonOption = False,
 ) -> None:
     """Learn subwords: byte-pair encoding over bytes, so that no text is unknown and none is changed.
@@ -68,54 +73,34 @@ def learn(
     with open_output(output) as stream:
         found = Subwords.learn(texts(), size)
         stream.write(found.to_json().encode())
-    _show(len(found), counted, output, as_json)
-    if len(found) < size and not as_json:
-        sys.stderr.write(f"polyref: fewer than {size:,}: no other pair of units comes twice\n")
-
-
-def _show(subwords: int, texts: int, output: str, as_json: bool) -> None:
-    # The summary goes where the subwords do not.
-    stream = sys.stderr if o.is_standard_output(output) else sys.stdout
     if as_json:
-        stream.write(json.dumps({"subwords": subwords, "texts": texts, "file": output}) + "\n")
-    elif stream is sys.stdout:
-        stream.write(f"{subwords:,} subwords from {_counted(texts)} in {o.printable(output)}\n")
-
-
-def _counted(texts: int) -> str:
-    return "1 text" if texts == 1 else f"{texts:,} texts"
+        o.beside(output).write(o.one_object({"subwords": len(found), "texts": counted, "file": output}))
+    elif not o.is_standard_output(output):
+        sys.stdout.write(f"{len(found):,} subwords from {o.counted(counted, 'text')} in {o.printable(output)}\n")
+    if len(found) < size and not as_json:
+        o.say(f"fewer than {size:,}: no other pair of units occurs twice")
 
 
 def _texts(file: str, side: Side, format: SourceFormat | None, reading: ReadSettings) -> Iterator[str]:
-    fields, max_line_bytes = reading.fields, reading.max_line_bytes
     if are_lines(file, format) or side == "source":
-        for source in read_sources(file, fields, format=format, max_line_bytes=max_line_bytes):
+        for source in read_sources(file, reading.fields, format=format, max_line_bytes=reading.max_line_bytes):
             yield source.text
         return
     assert format != "lines"
-    with_source = side == "both"
-    for example in read(file, fields, format=format, require_source=with_source, max_line_bytes=max_line_bytes):
-        if with_source:
+    for example in o.read_with(replace(reading, format=format), file, require_source=side == "both"):
+        if side == "both":
             source = example.source
             yield source if isinstance(source, str) else json.dumps(source, ensure_ascii=False)
         yield from [reference.text for reference in example.references]
 
 
 @o.from_settings(reading=_ONLY_LINES)
-def apply(
-    subwords: Learned,
-    reading: ReadSettings,
-    file: Lines = "-",
-    output: Output = "-",
-) -> None:
+def apply(subwords: Learned, file: Lines = "-", *, output: Output = "-", reading: ReadSettings) -> None:
     """Cut the lines of a text into subwords, with a space between two.
 
-    In a piece each byte is a letter; Ġ is a space. `restore` turns them back into exactly the text.
+    A letter stands for each byte of a piece; Ġ stands for a space. `restore` gives back exactly the same text.
     """  # fmt: skip
-    from polyref.text.subwords import Subwords
-
-    check_output_is_none_of(output, {"the file of subwords": subwords})
-    found = Subwords.load(subwords)
+    found = _loaded(subwords, output)
     units = found.units()
 
     def cut(lines: Sequence[str], first: int) -> list[str]:
@@ -125,17 +110,9 @@ def apply(
 
 
 @o.from_settings(reading=_ONLY_LINES)
-def restore(
-    subwords: Learned,
-    reading: ReadSettings,
-    file: Lines = "-",
-    output: Output = "-",
-) -> None:
-    """Turn lines of subwords back into text: what `apply` has cut, or what a trainer has generated of such pieces."""
-    from polyref.text.subwords import Subwords
-
-    check_output_is_none_of(output, {"the file of subwords": subwords})
-    found = Subwords.load(subwords)
+def restore(subwords: Learned, file: Lines = "-", *, output: Output = "-", reading: ReadSettings) -> None:
+    """Turn lines of subwords back into text: output of `apply`, or of a model that was trained on it."""
+    found = _loaded(subwords, output)
     numbers = {unit: number for number, unit in enumerate(found.units())}
 
     def join(lines: Sequence[str], first: int) -> list[str]:
@@ -144,14 +121,21 @@ def restore(
     _rewrite(file, output, join, reading.max_line_bytes)
 
 
+def _loaded(subwords: str, output: str) -> Subwords:
+    from polyref.text.subwords import Subwords
+
+    check_output_is_none_of(output, {"the file of subwords": subwords})
+    return Subwords.load(subwords)
+
+
 def _restored(line: str, subwords: Subwords, numbers: dict[str, int], file: str, place: int) -> str:
     row = []
     for piece in line.split():
         if piece not in numbers:
-            problem, cure = f'"{piece[:40]}" is none of the subwords', "give the file that the text was cut with"
+            problem, cure = f'"{piece[:40]}" is not one of the subwords', "give the file that the text was cut with"
             raise InputError(problem, cure, file="<stdin>" if file == "-" else file, line=place)
         row.append(numbers[piece])
-    return subwords.decode(row).replace("\n", " ")  # one line stays one line, whatever a model says
+    return subwords.decode(row).replace("\n", " ")  # one line stays one line, whatever a model generates
 
 
 def _rewrite(file: str, output: str, change: Callable[[Sequence[str], int], list[str]], max_line_bytes: int) -> None:
@@ -167,10 +151,5 @@ def _rewrite(file: str, output: str, change: Callable[[Sequence[str], int], list
             first += len(some)
 
 
-VERBS: dict[str, Callable[..., None]] = {"learn": learn, "apply": apply, "restore": restore}
-
-app = typer.Typer(
-    help="Learn subwords, cut text into them, and turn them back into text.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
+VERBS = {"learn": learn, "apply": apply, "restore": restore}
+HELP = "Learn subwords, cut text into them, and restore it."

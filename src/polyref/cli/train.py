@@ -1,10 +1,11 @@
-"""`polyref train`: train what a recipe describes."""
+"""`polyref train`: train the model of a recipe."""
 
 from __future__ import annotations
 
 import json
 import sys
-from typing import TYPE_CHECKING, Annotated, Any
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -26,15 +27,15 @@ def train(
         typer.Option("--set", metavar="KEY=VALUE", help="Change one key, such as fit.epochs=3; may be given again."),
     ] = None,
     output: Annotated[
-        str | None, typer.Option("-o", "--output", metavar="FOLDER", help="Where the model goes: run.output.")
+        str | None, typer.Option("-o", "--output", metavar="FOLDER", help="Folder of the model, instead of run.output.")
     ] = None,
-    reindex: Annotated[bool, typer.Option("--reindex", help="Index the training file anew: it has changed.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing while it trains; train.log has it.")] = False,
-    check: Annotated[bool, typer.Option("--check", help="Only check the recipe, and write it out whole.")] = False,
-    keys: Annotated[bool, typer.Option("--keys", help="List all keys of a recipe, with what they mean.")] = False,
+    reindex: Annotated[bool, typer.Option("--reindex", help="Index the training file again: it has changed.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing while it trains; train.log has it.")] = False,
+    check: Annotated[bool, typer.Option("--check", help="Only check the recipe, and print it with all keys.")] = False,
+    keys: Annotated[bool, typer.Option("--keys", help="List all keys of a recipe and what they mean.")] = False,
     as_json: o.JsonOption = False,
 ) -> None:
-    """Train the model of a recipe: schedule, model and loop put together.
+    """Train the model of a recipe.
 
     A run that was stopped or killed goes on when the same command is given again, to the same weights. Under torchrun,
     several processes train one model. Needs torch: pip install "polyref[torch]".
@@ -45,7 +46,7 @@ def train(
         sys.stdout.write(table_of_keys())
         return
     if recipe is None:
-        raise SettingsError("no recipe is named; name a TOML file, or list what it may hold with --keys")
+        raise SettingsError("no recipe is given", "name a TOML file, or list all keys with --keys")
     from polyref.experiment.reading import read_recipe, recipe_toml
 
     changes = [*(changed or []), *([f"run.output={json.dumps(output)}"] if output is not None else [])]
@@ -73,20 +74,10 @@ def _say(line: str) -> None:
 
 
 def _show(trained: list[Trained], as_json: bool) -> None:
-    rows: list[dict[str, Any]] = [
-        {
-            "folder": str(one.folder),
-            "best": one.best,
-            "best_updates": one.best_updates,
-            "updates": one.updates,
-            "epochs": one.epochs,
-            "validations": one.history,
-        }
-        for one in trained
-    ]
     if as_json:
-        sys.stdout.write(json.dumps({"stages": rows}) + "\n")
+        rows = [{**asdict(one), "folder": str(one.folder)} for one in trained]
+        sys.stdout.write(o.one_object({"stages": [{**row, "validations": row.pop("history")} for row in rows]}))
         return
-    for row in rows:
-        best = f"{row['best']:.4f} after {row['best_updates']:,} of {row['updates']:,} updates"
-        sys.stdout.write(f"{o.printable(row['folder'])}: best validation {best}\n")
+    for one in trained:
+        best = f"{one.best:.4f} after {one.best_updates:,} of {one.updates:,} updates"
+        sys.stdout.write(f"{o.printable(str(one.folder))}: best validation {best}\n")

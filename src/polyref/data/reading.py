@@ -44,7 +44,9 @@ class ReadSettings:
 
     format: Format | None = setting(None, "Format of the input.", unset="told by the content", option="--from")
     fields: Fields = part(Fields)
-    max_line_bytes: int = setting(MAX_LINE_BYTES, "Longest line that is read.", at_least=1, at_most=2**40, metavar="N")
+    max_line_bytes: int = setting(
+        MAX_LINE_BYTES, "Longest line that is read, in bytes.", at_least=1, at_most=2**40, metavar="N"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +139,7 @@ def read(
     stay, then come pseudo-references by rank. `losses` counts what a file holds that an example does not.
     """
     if limit is not None and limit < 1:
-        raise SettingsError(f"limit is {limit}; give 1 or more")
+        raise SettingsError(f"is {limit}", "give 1 or more", key="limit")
     return _read(Input.of(path, format, max_line_bytes), fields or Fields(), limit, require_source, losses)
 
 

@@ -119,11 +119,13 @@ def _reader(network: OnnxModel, settings: ImageSettings) -> ImageReader:
     if height is None or width is None:
         raise SettingsError(f"{name} takes images of any size; give --size")
     if settings.size is not None and (height, width) != (settings.size, settings.size):
-        raise SettingsError(f"{name} takes images of {height} x {width}, and the size is {settings.size}; leave it out")
+        problem = f"is {settings.size}, but {name} takes images of {height} x {width}"
+        raise SettingsError(problem, "leave it out", key="size")
     if network.dtype == np.uint8 and (settings.mean is not None or settings.std is not None):
         raise SettingsError(f"{name} takes bytes and normalises them itself; leave --mean and --std out")
     if settings.resize is not None and settings.resize < min(height, width):
-        raise SettingsError(f"resize is {settings.resize}, and the model takes {min(height, width)}; give that or more")
+        problem = f"is {settings.resize}, but the model takes {min(height, width)}"
+        raise SettingsError(problem, "give that or more", key="resize")
     if channels not in MODES:
         raise SettingsError(f"the model takes images of {channels} channels; give one that takes 1 or 3")
     mean, std = (_MEAN, _STD) if channels == 3 else ((0.0,), (1.0,))
@@ -142,8 +144,8 @@ def _reader(network: OnnxModel, settings: ImageSettings) -> ImageReader:
 def _each(name: str, values: Sequence[float], channels: int) -> tuple[float, ...]:
     """A number for each channel; one number is for all of them."""
     if len(values) not in (1, channels):
-        many = f"{len(values)} numbers, and images have {channels} channels"
-        raise SettingsError(f"--{name} has {many}; give one or {channels}")
+        problem = f"has {len(values)} numbers, but images have {channels} channels"
+        raise SettingsError(problem, f"give one or {channels}", key=name)
     return tuple(values) * (channels // len(values))
 
 

@@ -66,7 +66,7 @@ class FitSettings:
     save_every: int = setting(
         1000, "Updates between two checkpoints; there is also one after every epoch.", at_least=1, metavar="N"
     )
-    seed: int = setting(0, "Decides first weights, order and dropout.", at_least=0, below=2**32)
+    seed: int = setting(0, "Decides first weights, order and dropout.", at_least=0, below=2**32, metavar="N")
     average: float | None = setting(
         None,
         "Validate and keep an exponential average of the weights, with this factor.",

@@ -47,7 +47,8 @@ class ToolSettings:
 
     encoder: str | None = setting(
         None,
-        "Vectors of soft alignment: english, a folder of your own, vectors:FILE or huggingface:NAME.",
+        "Vectors of soft alignment: english, a folder of your own, vectors:FILE (npz, GloVe or fastText text) or "
+        "huggingface:NAME.",
         unset="english",
         metavar="NAME",
         clean=lambda name: name or None,

@@ -29,7 +29,7 @@ class BatchSettings:
     pairs: int | None = setting(64, "Pairs per batch.", at_least=1, option="--batch-pairs", metavar="N")
     tokens: int | None = setting(
         None,
-        "Tokens per batch with padding: pairs times the longest.",
+        "Tokens per batch, padding included.",
         at_least=1,
         option="--batch-tokens",
         metavar="N",

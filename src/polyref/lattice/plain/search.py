@@ -35,7 +35,7 @@ from polyref.settings import setting, settings
 class SearchSettings:
     """How sentences are chosen."""
 
-    seed: int = setting(0, "Decides between sentences with equal scores.", at_least=-(2**63), below=2**63)
+    seed: int = setting(0, "Decides between sentences with equal scores.", at_least=-(2**63), below=2**63, metavar="N")
     min_bleu: float | None = setting(
         None,
         "Keep sentences from this BLEU on; 0 also keeps those that score 0.",
