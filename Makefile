@@ -30,7 +30,7 @@ check: .venv/dev
 
 # What says most in the least time: under 90 seconds on two cores, once the kernels are compiled.
 QUICK := tests/paper tests/align tests/lattice tests/schedule tests/score tests/text tests/data/test_read.py \
-	tests/test_rooms.py tests/test_settings.py tests/test_expansion.py tests/cli/test_golden.py
+	tests/test_rooms.py tests/test_expansion.py tests/cli/test_golden.py
 quick: .venv/dev
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile $(QUICK)
 
