@@ -254,7 +254,7 @@ def test_an_example_with_the_lattice_of_another_one_is_named() -> None:
         ({"by": "chance"}, 'by is "chance"; choose one of uniform, rank'),
         ({"min_bleu": -1.0}, "min_bleu is -1.0; give a number from 0 to 100"),
         ({"min_bleu": float("nan")}, "min_bleu is nan; give a number from 0 to 100"),
-        ({"fluency": float("nan")}, "fluency is nan; give a number from -100 to 100"),
+        ({"fluency": float("nan")}, "fluency is nan; give a number from -100 to 100, such as 0"),
     ],
 )
 def test_settings_that_make_no_sense_are_refused(wrong: dict[str, object], says: str) -> None:

@@ -61,7 +61,7 @@ def test_text_in_another_language_is_refused_with_a_cure(verb, run):
     done = run(verb, "-", *SOFT, stdin=FRENCH_RECORD)
     assert (done.code, done.out) == (2, b"")
     assert done.err.startswith('polyref: the encoder "english" does not know ')
-    for cure in ("vectors:FILE", "huggingface:NAME", "the folder of one that you trained", "set align to hard"):
+    for cure in ("vectors:FILE", "huggingface:NAME", "the folder of one that you trained", "set --align to hard"):
         assert cure in done.err
     assert done.err.count("\n") == 1
     assert run(verb, "-", stdin=FRENCH_RECORD).code == 0
@@ -72,7 +72,7 @@ def test_a_file_in_another_language_leaves_nothing_behind(run, tmp_path: Path):
     for workers in (1, 2):
         done = run("expand", "-", *SOFT, "-o", output, "--engine", "plain", "--workers", workers, stdin=FRENCH_RECORD)
         assert done.code == 2
-        assert "set align to hard" in done.err
+        assert "set --align to hard" in done.err
         assert not list(tmp_path.iterdir())
 
 

@@ -64,7 +64,7 @@ def test_keys_are_listed(run):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ([], "no recipe is named; name a TOML file"),
+        ([], "no recipe is given; name a TOML file"),
         (["gone.toml"], "gone.toml: cannot be opened"),
         (["{recipe}", "--set", "fit.epoch=3"], 'fit.epoch is not a known key; did you mean "epochs"?'),
         (["{recipe}", "--set", "epochs"], '"epochs" sets nothing'),

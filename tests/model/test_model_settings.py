@@ -60,7 +60,7 @@ def test_the_defaults_are_the_papers():
         (lambda: BeamSettings(beam=5, best=2.0), "best is 2.0; give a whole number"),
         (lambda: BeamSettings(beam=5, longest=10.5), "longest is 10.5; give a whole number"),
         (lambda: BeamSettings(beam=5, longest=None), "longest is None; give a whole number"),
-        (lambda: BeamSettings(beam=5, scoring=["plain"]), "scoring is ['plain']; choose one of plain, normalised, r"),
+        (lambda: BeamSettings(beam=5, scoring=["plain"]), 'scoring is ["plain"]; choose one of plain, normalised, r'),
         (lambda: BeamSettings(beam=5, stop_early="no"), 'stop_early is "no"; give true or false'),
         (lambda: TranslatorSettings(state_size=256.0), "state_size is 256.0; give a whole number from 1 to 100,000"),
         (lambda: TranslatorSettings(layers=True), "layers is true; give a whole number from 1 to 100"),
