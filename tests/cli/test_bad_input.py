@@ -103,7 +103,7 @@ ADAPTIVE = [*SOFT, "--penalty", "adaptive"]
         ([*SOFT, "--penalty", "abc"], '--penalty is "abc"; give a number from 0 to 1, or adaptive'),
         ([*SOFT, "--penalty", "1.5"], "--penalty is 1.5; give a number from 0 to 1"),
         ([*SOFT, "--penalty", "nan"], "--penalty is nan"),
-        ([*SOFT, "--veto", "negations"], '--veto holds "negations"; did you mean negation? give a list with any of numb'),
+        ([*SOFT, "--veto", "negations"], '--veto holds "negations"; did you mean negation? give a list'),
         ([*SOFT, "--veto", "numbers,none"], "marks, contrasts, with commas between them, or none alone"),
         ([*SOFT, "--veto", ""], '--veto is ""; give a list with any of numbers, negation, marks, contrasts'),
         ([*SOFT, "--position", "1.5"], "--position is 1.5; give a number from 0 to 1"),
