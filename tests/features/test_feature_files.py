@@ -304,7 +304,7 @@ def test_ids_are_texts_or_whole_numbers(array, ids, tmp_path: Path):
 )
 def test_other_ids_are_refused(array, form, tmp_path: Path):
     np.savez(tmp_path / "f.npz", ids=array, feats=ROWS)
-    says = f"ids of the form {form}; save a row of strings or whole numbers"
+    says = f"ids of the form {form}; save a row of strings or of whole numbers"
     assert says in refused(tmp_path / "f.npz")
 
 

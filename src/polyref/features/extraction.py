@@ -57,7 +57,7 @@ class ImageSettings:
 
     def check_together(self) -> None:
         if self.fit == "squash" and self.resize is not None:
-            raise SettingsError("has no effect: a squashed image is not cropped", "leave it out", key="resize")
+            raise SettingsError("has no effect on squashed images", "leave it out", key="resize")
 
 
 @dataclass(slots=True)
@@ -164,21 +164,16 @@ def _rounded(rows: Pixels, paths: Sequence[Path], dtype: str) -> Pixels:
 
 
 class OnnxModel:
-    """An image model; where it has several outputs, one must be named.
-
-    `height`, `width` and `batch` are None where it takes any.
-    """
+    """An image model. `height`, `width` and `batch` are None where it takes any."""
 
     def __init__(self, path: Path, output: str | None, layout: Layout | None):
         self.session, self.name = _session(path), str(path)
         inputs = self.session.get_inputs()
-        if len(inputs) != 1:
-            problem = f"the model has {len(inputs)} inputs ({', '.join(one.name for one in inputs)})"
-            raise InputError(problem, "give one that takes images", file=self.name)
+        if len(inputs) != 1 or inputs[0].type not in _TYPES or len(inputs[0].shape) != 4:
+            takes = " and ".join(f"{one.type} of {form_of(one.shape)}" for one in inputs)
+            cure = "give one that takes images: images x channels x height x width"
+            raise InputError(f"the model takes {takes}", cure, file=self.name)
         [image] = inputs
-        if image.type not in _TYPES or len(image.shape) != 4:
-            problem = f"the model takes {image.type} of {form_of(image.shape)}"
-            raise InputError(problem, "give one that takes images: images x channels x height x width", file=self.name)
         # Images have 1 or 3 channels.
         layout = layout or ("nchw" if image.shape[1] in (1, 3) else "nhwc" if image.shape[3] in (1, 3) else None)
         if layout is None:

@@ -36,8 +36,6 @@ _NAMED = 3
 # Far from where squares of gradients pass what single precision holds; real features are far below.
 _LARGEST = 1e12
 _TYPES = {"F16": np.float16, "F32": np.float32, "F64": np.float64, "I32": np.int32, "I64": np.int64}
-_NPY_VERSIONS = ((1, 0), (2, 0), (3, 0))
-_ENCRYPTED = 1
 
 
 class Features:
@@ -168,7 +166,10 @@ def read_file(path: Path, ids: Path | None) -> tuple[list[str], Rows]:
         holds = f'{_some(sorted(names))}, but no "feats"' if names else "nothing"
         raise InputError(f"holds {holds}", 'name the features "feats"', file=str(path))
     if ids is not None:
-        found = _lines(ids)
+        try:
+            found = [line.content.decode() for line in read_lines(str(ids), holds="one id per line")]
+        except UnicodeDecodeError:
+            raise InputError("is not UTF-8", "give a text file of ids, one per line", file=str(ids)) from None
         if feats.ndim and len(found) != len(feats):
             problem = f"{len(found)} ids, but {path} has {len(feats)} rows of features"
             raise InputError(problem, "give one id per row", file=str(ids))
@@ -190,19 +191,11 @@ def _contents(path: Path, stream: BinaryIO, *, with_ids: bool) -> Contents:
     raise ValueError("unknown format")
 
 
-def _lines(path: Path) -> list[str]:
-    try:
-        return [line.content.decode() for line in read_lines(str(path), holds="one id per line")]
-    except UnicodeDecodeError:
-        raise InputError("is not UTF-8", "give a text file of ids, one per line", file=str(path)) from None
-
-
 def _texts(array: Rows) -> list[str]:
     """The ids of an array: strings, UTF-8 bytes or whole numbers."""
     if array.ndim != 1 or array.dtype.kind not in "USiu":
-        raise ValueError(
-            f"ids of the form {form_of(array.shape)} {array.dtype}; save a row of strings or whole numbers"
-        )
+        form = f"{form_of(array.shape)} {array.dtype}"
+        raise ValueError(f"ids of the form {form}; save a row of strings or of whole numbers")
     return [id.decode() if isinstance(id, bytes) else str(id) for id in array.tolist()]
 
 
@@ -214,7 +207,7 @@ def _npz(path: Path, stream: BinaryIO, with_ids: bool) -> Contents:
             ids = _texts(_unpacked(archive, members["ids"]))
         if (member := members.get("feats")) is None:
             return list(members), None, ids
-        if member.compress_type != zipfile.ZIP_STORED or member.flag_bits & _ENCRYPTED:
+        if member.compress_type != zipfile.ZIP_STORED or member.flag_bits & 1:  # encrypted
             feats = _unpacked(archive, member)
         else:
             stream.seek(member.header_offset + 26)
@@ -228,8 +221,7 @@ def _unpacked(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Rows:
     with archive.open(member) as packed:
         _header(packed, member.file_size)
     with archive.open(member) as packed:
-        array: Rows = np.lib.format.read_array(packed, allow_pickle=False)
-        return array
+        return np.asarray(np.lib.format.read_array(packed, allow_pickle=False))
 
 
 def _mapped(path: Path, stream: BinaryIO, end: int) -> Rows:
@@ -241,7 +233,7 @@ def _mapped(path: Path, stream: BinaryIO, end: int) -> Rows:
 def _header(stream: IO[bytes], end: int) -> tuple[tuple[int, ...], np.dtype[Any], bool]:
     """What an npy holds, if there is room for it before its end."""
     version = np.lib.format.read_magic(stream)
-    if version not in _NPY_VERSIONS:
+    if version not in ((1, 0), (2, 0), (3, 0)):
         raise ValueError("npy of version {}.{}".format(*version))
     read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
     try:

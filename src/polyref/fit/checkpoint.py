@@ -30,6 +30,7 @@ _MODEL = "model.safetensors"
 _OPTIMISER = "optimiser.safetensors"
 _AVERAGE = "average.safetensors"
 _COUNTERS = "counters.json"
+_CURE = "make room, or mend what else is wrong, and give the same command again"  # a full disk is the usual cause
 Tensors = dict[str, torch.Tensor]
 
 
@@ -51,9 +52,7 @@ class Counters:
     loss: float = 0.0  # of this epoch so far, summed over its items
     items: int = 0
     history: list[float] = field(default_factory=list)  # all validations
-    extra: float | None = (
-        None  # the validation at the end of a run, where none was due: more epochs or updates forget it
-    )
+    extra: float | None = None  # the validation at the end, where none was due: more epochs or updates forget it
 
     @property
     def epoch_of_update(self) -> int:
@@ -79,7 +78,7 @@ def save_checkpoint(folder: Path, state: State, counters: Counters, run: str) ->
     """Write a checkpoint beside the last one, then drop the last one. If it cannot be written, the last one stays."""
     checkpoints = folder / _CHECKPOINTS
     name = f"{counters.updates:09d}-{counters.epoch:04d}-{counters.batch:07d}"
-    with writing(checkpoints, _cure(folder)):
+    with writing(checkpoints, _CURE):
         with whole_folder(checkpoints / name) as new:
             save_file(_weights(state.model), new / _MODEL)
             save_file(_optimiser_tensors(state.optimiser), new / _OPTIMISER)
@@ -128,7 +127,7 @@ def where_it_stands(folder: Path) -> Counters | None:
 
 def save_best(folder: Path, model: torch.nn.Module) -> None:
     """Keep the weights as the best so far."""
-    with writing(folder / BEST, _cure(folder)), whole_path(folder / BEST) as new:
+    with writing(folder / BEST, _CURE), whole_path(folder / BEST) as new:
         save_file(_weights(model), new)
 
 
@@ -146,12 +145,6 @@ def _last(folder: Path) -> Path | None:
     """The newest checkpoint that is whole."""
     found = [path for path in (folder / _CHECKPOINTS).glob("*-*-*") if path.suffix != PARTIAL]
     return max(found, default=None)
-
-
-def _cure(folder: Path) -> str:
-    """Of what cannot be written: a full disk is the usual cause."""
-    goes_on = ": it goes on from the last checkpoint" if has_checkpoint(folder) else ""
-    return f"make room, or mend what else is wrong, and give the same command again{goes_on}"
 
 
 def _unreadable(file: Path, problem: str) -> InputError:
@@ -179,10 +172,9 @@ def _counters_of(checkpoint: Path, run: str | None = None) -> Counters:
     if not isinstance(content, dict) or not isinstance(content.get("run"), str):
         raise _unreadable(file, '"run" is missing')
     if run not in (None, content.pop("run")):
-        folder = checkpoint.parent.parent
-        raise SettingsError(
-            f"{folder} holds a run with other settings or other data; give those again, or another folder"
-        )
+        problem = f"{checkpoint.parent.parent} holds a run with other settings or other data"
+        raise SettingsError(problem, "give those again, or another folder")
+    content.setdefault("extra", None)  # checkpoints of earlier versions have none
     if problem := _what_is_wrong(content):
         raise _unreadable(file, problem)
     return Counters(**content)

@@ -19,24 +19,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import chain, repeat
 from pathlib import Path
-from typing import Any, Literal, TypeVar, cast
+from typing import Any, Literal, TypeVar
 
 import torch
 
 from polyref.errors import PolyrefError
-from polyref.fit import FitSettings
-from polyref.fit.checkpoint import (
-    Counters,
-    State,
-    Tensors,
-    check_checkpoint,
-    load_best,
-    load_checkpoint,
-    save_best,
-    save_checkpoint,
-    where_it_stands,
-)
-from polyref.fit.processes import Costing, Processes, check_precision, shared
+from polyref.fit import FitSettings, checkpoint
+from polyref.fit.checkpoint import Counters, State, Tensors
+from polyref.fit.processes import Processes, check_precision, costing_of
 
 Batch = TypeVar("Batch")
 What = Literal["update", "validation", "epoch", "end"]
@@ -45,11 +35,8 @@ _CURE = "lower the learning rate, and start again in another folder"
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What is reported of a run: after an update, after a validation inside an epoch, after an epoch.
-
-    An epoch that ends with a validation has it in its own step. At the end there is one more if the last updates were
-    not validated.
-    """
+    """What is reported of a run. An epoch that ends with a validation has it in its own step; at the end there is one
+    more step if the last updates were not validated."""
 
     what: What
     epoch: int
@@ -87,10 +74,10 @@ def fit(
     name = _name(run, processes)
     average = {} if settings.average is None else _copied(model)
     state = State(model, _optimiser(model, settings), average)
-    counters = load_checkpoint(folder, state, name) or Counters(learning_rate=settings.learning_rate)
+    counters = checkpoint.load_checkpoint(folder, state, name) or Counters(learning_rate=settings.learning_rate)
     folder.mkdir(parents=True, exist_ok=True)
     now = _Run(state, counters, validate, settings, folder, name, processes)
-    costing = shared(Costing(model, cost), processes)
+    costing = costing_of(model, cost, processes)
     while not _is_through(counters, settings):
         model.train()
         for batch in _in_step(batches(counters.epoch, counters.batch), processes):
@@ -102,7 +89,7 @@ def fit(
                 now.save()
             if _is_through(counters, settings):
                 break
-        if _is_capped(counters, settings):  # inside an epoch, which more updates would go on with
+        if counters.updates >= (settings.updates or math.inf):  # inside an epoch, which more updates would go on with
             now.save()
             break
         on_step(now.judge("epoch") if settings.validate_every is None else _step("epoch", counters))
@@ -121,10 +108,9 @@ def _ended(run: _Run, on_step: Callable[[Step], None]) -> Counters:
     is_best = False
     if counters.is_unjudged:
         is_new = counters.extra is None
+        value = counters.extra = _validated(run) if counters.extra is None else counters.extra
         if is_new:
-            counters.extra = _validated(run)
             run.save()
-        value = cast(float, counters.extra)
         counters = replace(counters, history=[*counters.history])
         is_best = _judge(value, counters, run.settings)
         if is_new:
@@ -133,22 +119,19 @@ def _ended(run: _Run, on_step: Callable[[Step], None]) -> Counters:
     if is_best:
         _give(model, run.state.average)
     else:
-        load_best(run.folder, model)
+        checkpoint.load_best(run.folder, model)
     model.eval()
     return counters
 
 
 def check_run(folder: Path, run: str, processes: Processes) -> None:
-    """Refuse a folder that `fit` would refuse, with another run or a damaged one; nothing is written.
-
-    Whether the tensors in it are those of the model is seen by `fit` alone.
-    """
-    check_checkpoint(folder, _name(run, processes))
+    """Refuse a folder with another run or a damaged one; only `fit` sees whether its tensors are those of the model."""
+    checkpoint.check_checkpoint(folder, _name(run, processes))
 
 
 def is_finished(folder: Path, settings: FitSettings) -> bool:
     """Whether the run in a folder has nothing left to do under these settings; nothing is written."""
-    counters = where_it_stands(folder)
+    counters = checkpoint.where_it_stands(folder)
     if counters is None or not _is_through(counters, settings):
         return False
     return not counters.is_unjudged or counters.extra is not None
@@ -172,13 +155,13 @@ class _Run:
         is_best = _judge(value, self.counters, self.settings)
         if is_best and self.processes.is_first:
             with _averaged(self.state):
-                save_best(self.folder, self.state.model)
+                checkpoint.save_best(self.folder, self.state.model)
         return _step(what, self.counters, validation=value, is_best=is_best)
 
     def save(self) -> None:
         """Write a checkpoint."""
         if self.processes.is_first:
-            save_checkpoint(self.folder, self.state, self.counters, self.name)
+            checkpoint.save_checkpoint(self.folder, self.state, self.counters, self.name)
 
 
 def _name(run: str, processes: Processes) -> str:
@@ -267,13 +250,9 @@ def _gain(value: float, best: float | None, settings: FitSettings) -> float:
     return better / max(abs(best), 1e-12)
 
 
-def _is_capped(counters: Counters, settings: FitSettings) -> bool:
-    return settings.updates is not None and counters.updates >= settings.updates
-
-
 def _is_through(counters: Counters, settings: FitSettings) -> bool:
     """Whether all epochs or updates are done, or more are of no use."""
-    if counters.epoch >= settings.most_epochs or _is_capped(counters, settings):
+    if counters.epoch >= settings.most_epochs or counters.updates >= (settings.updates or math.inf):
         return True
     if counters.without_gain >= settings.decay.stop_after:
         return True

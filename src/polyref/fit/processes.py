@@ -64,26 +64,23 @@ class Processes:
             distributed.barrier()
 
 
-class Costing(torch.nn.Module):
-    """A model whose forward pass is the cost of a batch: what DistributedDataParallel wraps.
-
-    A process that has no batch left costs nothing, but takes part with every weight: the others wait for its gradients.
-    """
+class _Costing(torch.nn.Module):
+    """A model whose forward pass is the cost of a batch: what DistributedDataParallel wraps."""
 
     def __init__(self, model: torch.nn.Module, cost: Callable[[Any], tuple[torch.Tensor, int]]):
         super().__init__()
-        self.model = model
-        self._cost = cost
+        self.model, self._cost = model, cost
 
     def forward(self, batch: Any) -> tuple[torch.Tensor, int]:
-        if batch is None:
+        if batch is None:  # none left here; the others wait for gradients of every weight
             nothing = [weight.sum() * 0 for weight in self.model.parameters() if weight.requires_grad]
             return torch.stack(nothing).sum(), 0
         return self._cost(batch)
 
 
-def shared(costing: Costing, processes: Processes) -> torch.nn.Module:
-    """The same, with gradients that are the mean over all processes."""
+def costing_of(model: torch.nn.Module, cost: Any, processes: Processes) -> torch.nn.Module:
+    """A module that gives the cost of a batch; its gradients are the mean over all processes."""
+    costing = _Costing(model, cost)
     if processes.ranks == 1:
         return costing
     devices = [processes.device] if processes.device.type == "cuda" else None
@@ -96,8 +93,12 @@ def join(device: str = "auto") -> Iterator[Processes]:
     ranks, rank = int(os.environ.get("WORLD_SIZE", 1)), rank_of_environment()
     place = int(os.environ.get("LOCAL_RANK", 0))
     found = device_named(device, place)
-    if found.type == "cuda":
-        _check_room(max(int(os.environ.get("LOCAL_WORLD_SIZE", 1)), place + 1))
+    here, gpus = max(int(os.environ.get("LOCAL_WORLD_SIZE", 1)), place + 1), torch.cuda.device_count()
+    if found.type == "cuda" and here > gpus:  # in all of them, so that none waits for the others
+        many = f"{gpus} GPU{'' if gpus == 1 else 's'}"
+        raise SettingsError(
+            f'{here} processes were started here, but torch finds {many}; start {gpus}, or set the device to "cpu"'
+        )
     if ranks <= 1:
         yield Processes(device=found)
         return
@@ -128,16 +129,6 @@ def check_precision(precision: str, device: torch.device) -> None:
     ):
         raise SettingsError(
             f'the precision is "bfloat16", which is for newer GPUs, not for this {device.type}; use float32'
-        )
-
-
-def _check_room(processes: int) -> None:
-    """Refuse more processes on this machine than it has GPUs: in all of them, so that none waits for the others."""
-    gpus = torch.cuda.device_count()
-    if processes > gpus:
-        many = f"{gpus} GPU{'' if gpus == 1 else 's'}"
-        raise SettingsError(
-            f'{processes} processes were started here, but torch finds {many}; start {gpus}, or set the device to "cpu"'
         )
 
 

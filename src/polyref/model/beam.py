@@ -206,7 +206,6 @@ def _without_dropout(model: object) -> Iterator[None]:
 
 
 # -- the best of many candidates, with ties settled -----------------------------------------------------------------
-#
 # topk is fast and leaves ties open. So it is asked for one candidate more than wanted: where no two neighbours are
 # equal there is no tie, and where there is one, a stable sort settles it.
 

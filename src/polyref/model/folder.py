@@ -99,20 +99,17 @@ class TrainedModel:
             places = order[first : first + batch]
             given = on_device(self.model.batch([rows[place] for place in places]), device)
             for place, hypotheses in zip(places, search(self.model, given, beam), strict=True):
-                found[place] = [
-                    Generated(self.target.decode(one.tokens), one.score, one.log_prob) for one in hypotheses
-                ]
+                decode = self.target.decode
+                found[place] = [Generated(decode(one.tokens), one.score, one.log_prob) for one in hypotheses]
         return found
 
     def _texts(self, inputs: Inputs, features: object, subwords: Subwords) -> Sequence[Sequence[int]]:
-        """Token numbers of sources."""
         if features is not None:
             raise SettingsError(f"a {self.kind} reads texts; leave the features out")
         texts = _strings(inputs, f"a {self.kind} reads texts")
         return subwords.encode_all([text.lower() for text in texts] if self.fold_case else texts)
 
     def _images(self, inputs: Inputs, features: Features | str | Path | None) -> Sequence[npt.NDArray[np.float32]]:
-        """Features of images."""
         if isinstance(inputs, np.ndarray):
             ids = [str(row) for row in range(len(inputs))]
             features = Features(ids, inputs, name="the inputs")
@@ -146,7 +143,7 @@ def new_model(settings: Any, source: Subwords | None, target: Subwords) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class _About:
-    """What a folder says about its model, besides its vocabularies and weights."""
+    """What model.json holds."""
 
     kind: str
     fold_case: bool

@@ -51,10 +51,6 @@ class Targets:
         return cls(inputs, outputs, lengths)
 
     @property
-    def tokens(self) -> int:
-        return int(self.lengths.sum())
-
-    @property
     def real(self) -> Tensor:
         """Which steps are not padding: sentences x steps."""
         return are_real(self.lengths, self.inputs.shape[1])
@@ -114,7 +110,7 @@ class Words(nn.Module):
         smoothing = smoothing if self.training else 0.0
         outputs = targets.outputs[targets.real]
         loss = functional.cross_entropy(self.predict(states), outputs, reduction="sum", label_smoothing=smoothing)
-        return loss, targets.tokens
+        return loss, int(targets.lengths.sum())
 
 
 # -- recurrence -----------------------------------------------------------------------------------------------------

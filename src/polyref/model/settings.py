@@ -1,8 +1,6 @@
 """What a person can choose about the paper's two models and about beam search (Section 4).
 
-In:   choices. Out: checked settings. Not: the models (translator.py, captioner.py), the search (beam.py).
-
-Nothing here needs torch: a recipe can be checked without it.
+The kinds of models are listed here. Nothing here needs torch: a recipe can be checked without it.
 """
 
 from __future__ import annotations

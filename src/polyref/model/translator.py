@@ -60,12 +60,7 @@ class Translator(nn.Module):
     def __init__(self, settings: TranslatorSettings, *, source_words: int, target_words: int):
         super().__init__()
         self.settings = settings
-        size, states, layers, dropout = (
-            settings.embedding_size,
-            settings.state_size,
-            settings.layers,
-            settings.dropout,
-        )
+        size, states, layers, dropout = settings.embedding_size, settings.state_size, settings.layers, settings.dropout
         self.source = nn.Embedding(source_words, size)
         self.encoder = make_lstm(size, states // 2, layers, dropout, bidirectional=True)
         self.words = Words(target_words, size, states, tied=settings.tied)
