@@ -3,7 +3,7 @@
 In:   paths of files and folders.
 Out:  streams or paths beside them. These are synced to the disk and take their names when the `with` block ends;
       after an error or a signal nothing is left of them, and an older file stays as it was.
-Not:  standard output, pipes, compression by the name of a file (data/output.py).
+Not:  standard output, pipes, compression by the name of a file (data/opening.py).
 
     with writing(path, "give another folder"):      # an OSError becomes an OutputError of one line
         write_whole(path, content)                  # bytes at hand

@@ -44,11 +44,10 @@ def read_parquet(reading: Reading) -> Iterator[Line]:
         raise reading.wrong("Parquet cannot be read from a pipe", "give the name of a file")
     if opened.is_packed:
         raise reading.wrong("Parquet cannot be read from inside gzip or zstd", "decompress the file")
-    faults = (pyarrow().ArrowException, OSError)
     try:
         # Page by page: without these two, as much as a row group holds is read at once.
         file = pyarrow("pyarrow.parquet").ParquetFile(opened.path, pre_buffer=False, buffer_size=_BUFFER_BYTES)
-    except faults as error:
+    except (pyarrow().ArrowException, OSError) as error:
         raise _broken(error, reading) from None
     with file:
         _check_schema(file.schema_arrow, reading)
@@ -57,18 +56,8 @@ def read_parquet(reading: Reading) -> Iterator[Line]:
         if not rows:
             raise reading.wrong("the file has no rows", "give at least one")
         size = Path(opened.path).stat().st_size
-        number = 0
-        batches = file.iter_batches(BATCH_ROWS, columns=kept, use_threads=False)
-        while True:
-            try:
-                batch = next(batches, None)
-            except faults as error:
-                raise _broken(error, reading) from None
-            if batch is None:
-                return
-            for row in _rows(batch, reading, number):
-                number += 1
-                yield Line(number, _record(row, reading, number), size * number // rows)
+        for number, row in enumerate(_rows(file, kept, reading), 1):
+            yield Line(number, _record(row, reading, number), size * number // rows)
 
 
 def _broken(error: Exception, reading: Reading) -> InputError:
@@ -76,13 +65,21 @@ def _broken(error: Exception, reading: Reading) -> InputError:
     return reading.wrong(f"cannot be read as Parquet ({reason})", "copy or make the file again")
 
 
-def _rows(batch: Any, reading: Reading, before: int) -> list[dict[str, Any]]:
-    try:
-        rows: list[dict[str, Any]] = batch.to_pylist()
-    except (UnicodeDecodeError, ValueError, OverflowError) as error:
-        problem = f"a value behind row {before:,} cannot be read ({error})"
-        raise reading.wrong(problem, "make the file again") from None
-    return rows
+def _rows(file: Any, columns: list[str], reading: Reading) -> Iterator[dict[str, Any]]:
+    batches, before = file.iter_batches(BATCH_ROWS, columns=columns, use_threads=False), 0
+    while True:
+        try:
+            batch = next(batches, None)
+            rows = [] if batch is None else batch.to_pylist()
+        except (pyarrow().ArrowException, OSError) as error:
+            raise _broken(error, reading) from None
+        except (ValueError, OverflowError) as error:
+            problem = f"a value behind row {before:,} cannot be read ({error})"
+            raise reading.wrong(problem, "make the file again") from None
+        if batch is None:
+            return
+        yield from rows
+        before += len(rows)
 
 
 def _check_schema(schema: Any, reading: Reading) -> None:
