@@ -229,7 +229,7 @@ def test_numbers_that_do_not_fit_are_refused_by_the_name_of_the_image(run, folde
     [
         (["--size", "16"], "model.onnx takes images of 8 x 8; leave it out"),
         (["--resize", "4"], "--resize is 4, but the model takes 8; give that or more"),
-        (["--resize", "9", "--fit", "squash"], "--resize has no effect: a squashed image is not cropped; leave it out"),
+        (["--resize", "9", "--fit", "squash"], "--resize has no effect on squashed images; leave it out"),
         (["--mean", "a,b"], '--mean holds "a"; give a list of numbers from -1,000,000 to 1,000,000'),
         (["--mean", "1,2"], "--mean has 2 numbers, but images have 3 channels; give one or 3"),
         (["--mean", ""], "--mean has 0 numbers, but images have 3 channels; give one or 3"),
