@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import TextIO
 
 from polyref.errors import OutputError
+from polyref.files import write_whole
 from polyref.fit.checkpoint import Counters
 from polyref.fit.loop import Step
 
@@ -113,9 +114,7 @@ def open_log(folder: Path, position: Counters | None, say: Callable[[str], None]
     """The log of a run that stands at a position, or begins."""
     with _writing(folder / STEPS):
         kept = [line for line in _lines_of(folder / STEPS) if position is not None and _is_before(line, position)]
-        new = folder / f"{STEPS}.partial"
-        new.write_text("".join(kept), encoding="utf-8")
-        new.replace(folder / STEPS)
+        write_whole(folder / STEPS, "".join(kept).encode())
         steps = (folder / STEPS).open("a", encoding="utf-8")
         lines = (folder / LINES).open("w" if position is None else "a", encoding="utf-8")
     with steps, lines:
