@@ -215,11 +215,11 @@ def choices(kind: Any) -> tuple[Any, ...]:
 
 def _checked(name: str, value: Any, kind: Any, declared: Declared) -> Any:
     """The value as it is kept; or an error that says what the setting takes."""
-    kinds, given, verb = choices(kind), value, "is"
+    kinds, given, verb = [one for one in choices(kind) if one is not type(None)], value, "is"
     takes_list = any(get_origin(one) is tuple for one in kinds)
     if declared.clean is not None and _is_text(value, in_list=takes_list):
         value = declared.clean(value)
-    if value is None and type(None) in kinds:
+    if value is None and type(None) in choices(kind):
         return None
     for one in kinds:
         taken = _taken(value, one, declared)
