@@ -8,26 +8,14 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
+from commands import Finished, Run, command
 from samples import caption_lines
 
 from polyref.cli import main
-
-
-@dataclass(frozen=True)
-class Finished:
-    """What a command leaves behind."""
-
-    code: int
-    out: bytes
-    err: str
-
-
-Run = Callable[..., Finished]
 
 
 @pytest.fixture
@@ -47,10 +35,6 @@ def run(monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[byt
     yield run_it
     for number, handler in before.items():
         signal.signal(number, handler)
-
-
-def command(*arguments: object) -> list[str]:
-    return [sys.executable, "-m", "polyref", *map(str, arguments)]
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import command
+from commands import command
 from samples import CAT, FAMILIES, Families, caption_lines
 
 from polyref import AlignSettings

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import Finished
+from commands import Finished
 from samples import caption_lines
 
 from polyref import AlignSettings

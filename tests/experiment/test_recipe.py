@@ -97,7 +97,7 @@ SMALLEST = {"run": {"output": "out"}, "data": {"train": "a.jsonl", "dev": "b.jso
         ),
         (
             {"validation": {"goal": ["bleu"]}},
-            'validation.goal is ["bleu"]; choose one of bleu, cider, rouge-l, perplexity',
+            'validation.goal is ["bleu"]; choose one of bleu, cider',
         ),
         (
             {"validation": {"goal": "rouge-l"}},
