@@ -10,7 +10,9 @@ from __future__ import annotations
 import json
 import re
 import tomllib
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -37,10 +39,8 @@ from polyref.settings import refuse_unknown, shown
 
 Tables = Mapping[str, Any]
 Key = tuple[str, ...]
-_PART = re.compile(r"""\s*(?:"([^"]*)"|'([^']*)'|([^\s."'=\[\]{}#]+))\s*(\.|$)""")
-_HEADER = re.compile(r"(\[\[?)([^\[\]]+)\]\]?\s*(?:#.*)?")
-_KEY = re.compile(r"""((?:"[^"]*"|'[^']*'|[^"'=#])+)=\s*(.)""")
-_SETTING = re.compile(r"""((?:"[^"]*"|'[^']*'|[^"'=])*)=(.*)""", re.DOTALL)
+_NAME = r"""\s*(?:"[^"]+"|'[^']+'|[^\s."'=\[\]{}#]+)\s*"""  # a part of a key, perhaps in quotes
+_SETTING = re.compile(rf"({_NAME}(?:\.{_NAME})+)=(.*)", re.DOTALL)
 
 
 def read_recipe(
@@ -147,8 +147,7 @@ def _put(content: Any, place: Place, value: Any) -> None:
 def _setting(text: str) -> Tables:
     """`a.b=value` as tables; a value that is not TOML is a string."""
     parts = _SETTING.fullmatch(text)
-    names = parts_of(parts[1].strip()) if parts else None
-    if parts is None or names is None or len(names) < 2 or not all(names):
+    if parts is None:
         raise SettingsError(f'"{text}" sets nothing; write section.key=value, such as fit.epochs=3')
     found: Any = None
     if parts[2].strip():
@@ -156,8 +155,8 @@ def _setting(text: str) -> Tables:
             found = tomllib.loads(f"value = {parts[2]}")["value"]
         except ValueError:  # not TOML, or a number with thousands of digits
             found = parts[2].strip()
-    for name in reversed(names):
-        found = {name: found}
+    for name in reversed(re.findall(_NAME, parts[1])):
+        found = {name.strip().strip("\"'"): found}
     tables: Tables = found
     return tables
 
@@ -272,9 +271,21 @@ class Layer:
 
     def blamed(self, text: str, places: Iterable[Place]) -> str:
         """A message with the name of the layer, and the line where that is plain."""
-        lines = {line_of(self.text, place) for place in places}
+        lines = set(map(self.line_of, places))
         where = self.name + (f":{line}" if len(lines) == 1 and (line := lines.pop()) else "")
         return f"{where}: {text}" if where else text
+
+    def line_of(self, place: Place) -> int:
+        """The line of a file that sets a key or begins a table: the first one with which the text has it; 0: none."""
+        lines = self.text.split("\n")
+
+        def is_set(count: int) -> bool:
+            for end in range(count, len(lines)):
+                with suppress(ValueError):  # it ends inside a value of several lines
+                    return has(tomllib.loads("\n".join(lines[:end])), place)
+            return has(self.tables, place)
+
+        return bisect_left(range(len(lines) + 1), True, key=is_set) if self.text and has(self.tables, place) else 0
 
 
 def _at(table: Any, place: Place) -> Any:
@@ -299,46 +310,3 @@ def _origin(key: Place, stage: str | None, layers: Sequence[Layer]) -> tuple[int
             if found is None or not (isinstance(value, Mapping) and value):
                 found = number, place
     return found
-
-
-# -- lines of TOML --------------------------------------------------------------------------------------------------
-
-
-def line_of(text: str, place: Place) -> int | None:
-    """The line of TOML that sets a key or begins a table; None where that is not plain."""
-    if '"""' in text or "'''" in text:
-        return None  # lines of a long text may look like anything
-    lines = [number for number, at, is_table in _settings(text) if at == place or (is_table and at == place[: len(at)])]
-    return lines[0] if len(lines) == 1 else None
-
-
-def _settings(text: str) -> Iterator[tuple[int, Place, bool]]:
-    """The lines that set a key or begin a table: number, place, and whether the value is a table in that line."""
-    table: Place = ()
-    stages = -1
-    for number, line in enumerate(text.split("\n"), 1):
-        header = _HEADER.fullmatch(line.strip())
-        if header:
-            names = parts_of(header[2]) or []
-            stages += header[1] == "[[" and names == ["stage"]
-            table = ("stage", stages, *names[1:]) if names[:1] == ["stage"] and stages >= 0 else tuple(names)
-            yield number, table, False
-            continue
-        key = _KEY.match(line)
-        names = (parts_of(key[1]) or []) if key else []
-        if key and names:
-            yield number, (*table, *names), key[2] == "{"
-
-
-def parts_of(key: str) -> list[str] | None:
-    """The parts of a key with dots, some of them perhaps in quotes; None if it is no key."""
-    parts: list[str] = []
-    end = 0
-    while True:
-        found = _PART.match(key, end)
-        if found is None:
-            return None
-        parts.append(next(part for part in found.groups()[:3] if part is not None))
-        end = found.end()
-        if found[4] != ".":
-            return parts if end == len(key) else None

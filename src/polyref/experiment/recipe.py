@@ -260,6 +260,8 @@ def _blamed(stage: int | None = None, name: str = "", given: Content | None = No
 def has(table: Any, place: Place) -> bool:
     """Whether a table sets a key."""
     for name in place:
+        if isinstance(table, list):
+            table = dict(enumerate(table))
         if not isinstance(table, Mapping) or name not in table:
             return False
         table = table[name]
