@@ -132,7 +132,7 @@ class ValidationSection:
     tokenizer: Tokenizer | None = setting(None, "Tokens of all scores.", unset="13a for BLEU, ptb for the others")
     fold_case: bool = setting(False, "Score without case.")
     examples: int = setting(0, "Number of examples to validate on, spread over the file; 0 is all.", at_least=0)
-    at_once: int = setting(50, "Examples searched together.", at_least=1)
+    at_once: int = setting(50, "Examples searched together.", at_least=1, at_most=100_000)
     beam: BeamSettings | None = setting(
         None, "How to search in validation: a table with those keys of [beam] that differ."
     )
