@@ -10,15 +10,17 @@ processes, and not where it goes on from a checkpoint in the middle of an epoch.
 
 A trainer counts an epoch's batches once, and takes that number for all epochs. Under uniform, where examples come in
 another order each time, the number changes; and processes that get unequal numbers wait for each other for ever. So
-some batches are cut in two: between two examples, if there are two in it. Batches of one pair are joined instead.
+some batches of uniform are cut in two: between two examples, if there are two in it. Under the other schedules, batches
+that do not come out even are made of about one size.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache, partial
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +29,7 @@ import numpy as np
 from polyref.errors import SettingsError, load_extra
 from polyref.feed.pytorch import PairDataset
 from polyref.files import write_whole
-from polyref.schedule.batches import BatchSettings, batches
+from polyref.schedule.batches import BatchSettings, batches, count_batches
 
 transformers = load_extra("transformers", purpose="training with transformers", extra="huggingface")
 load_extra("accelerate", purpose="training with transformers", extra="huggingface")
@@ -57,7 +59,10 @@ class Scheduled:
 
     def train(self, resume_from_checkpoint: str | bool | None = None, **named: Any) -> Any:
         """Train, or go on from a checkpoint."""
-        self._resumed = self._checkpoint(resume_from_checkpoint)
+        found = resume_from_checkpoint
+        if isinstance(found, bool):
+            found = transformers.trainer_utils.get_last_checkpoint(self.args.output_dir) if found else None
+        self._resumed = None if found is None else Path(found)
         return super().train(resume_from_checkpoint=resume_from_checkpoint, **named)  # type: ignore[misc]
 
     def get_train_dataloader(self) -> Any:
@@ -99,11 +104,6 @@ class Scheduled:
             ),
         )
         return self.accelerator.prepare(loader)
-
-    def _checkpoint(self, wanted: str | bool | None) -> Path | None:
-        if isinstance(wanted, bool):
-            wanted = transformers.trainer_utils.get_last_checkpoint(self.args.output_dir) if wanted else None
-        return None if wanted is None else Path(wanted)
 
 
 class _Notes(_Callback):  # type: ignore[misc]
@@ -169,18 +169,17 @@ class EpochBatches:
     """
 
     def __init__(self, data: PairDataset, pairs: int, *, processes: int = 1, epochs: int = 1):
-        self._data = data
-        self._schedule = data.stream.schedule
+        self._data, self._schedule = data, data.stream.schedule
         # Of very little data, batches as large as asked for would leave some processes without any.
         self._pairs = min(pairs, -(-len(data) // processes))
-        self._is_grouped = self._schedule.settings.schedule == "uniform"
+        self._is_grouped = self._schedule.settings.schedule == "uniform" and self._pairs > 1
         self._varies = self._is_grouped and self._schedule.settings.order == "shuffled"
         self._count, self._cuts = cache(self._counted), cache(self._cuts_counted)
         counted = range(epochs if self._varies else 1)
         self._length = -(-max(map(self._count, counted)) // processes) * processes
         if self._pairs == 1:
             self._length = len(data) // processes * processes
-        if len(data) < processes or not all(map(self._can_be_cut, counted)):
+        if len(data) < processes or (self._is_grouped and not all(map(self._can_be_cut, counted))):
             raise SettingsError(
                 f"{len(data):,} pairs in batches of at most {pairs} cannot be shared out evenly among "
                 f"{processes} processes; give larger batches, or fewer processes"
@@ -190,13 +189,16 @@ class EpochBatches:
         return self._length
 
     def __iter__(self) -> Iterator[list[int]]:
-        return self._joined() if self._pairs == 1 else self._cut_up(self._data.epoch)
+        return self._cut_up(self._data.epoch) if self._is_grouped else self._runs()
 
-    def _joined(self) -> Iterator[list[int]]:
-        """A single pair cannot be cut: a few batches hold two. The first, so that too little memory is noticed soon."""
-        joined = len(self._data) - self._length
-        yield from ([2 * number, 2 * number + 1] for number in range(joined))
-        yield from ([number] for number in range(2 * joined, len(self._data)))
+    def _runs(self) -> Iterator[list[int]]:
+        """Runs of pairs: full ones, or where those do not come out even, all of about one size."""
+        pairs = len(self._data)
+        starts: Iterable[int] = range(0, pairs, self._pairs)
+        if self._count(0) != self._length:  # the largest first, so that too little memory is noticed soon
+            size, larger = divmod(pairs, self._length)
+            starts = (number * size + min(number, larger) for number in range(self._length))
+        yield from (list(range(start, end)) for start, end in pairwise(chain(starts, [pairs])))
 
     def _cut_up(self, epoch: int) -> Iterator[list[int]]:
         key = epoch if self._varies else 0
@@ -230,9 +232,7 @@ class EpochBatches:
 
     def _counted(self, epoch: int) -> int:
         """How many batches an epoch has before any is cut."""
-        if self._is_grouped and self._pairs > 1:
-            return sum(1 for _ in self._batches(epoch))
-        return -(-len(self._schedule) // self._pairs)
+        return count_batches(self._schedule, epoch, BatchSettings(self._pairs))
 
     def _cuts_counted(self, epoch: int) -> tuple[int, int]:
         """How many batches can be cut between examples, and how many more inside their only example."""
@@ -241,8 +241,6 @@ class EpochBatches:
 
     def _cut(self, batch: list[int], epoch: int) -> int:
         """Where to cut a batch so that an example stays whole, as near to the middle as can be; 0 for nowhere."""
-        if not self._is_grouped:
-            return len(batch) // 2
         examples = self._schedule.pairs(epoch, np.array(batch, np.int64)).examples
         places = np.flatnonzero(np.diff(examples)) + 1
         return int(places[np.argmin(np.abs(places - len(batch) / 2))]) if len(places) else 0
