@@ -220,7 +220,7 @@ def find_key(section: str, name: str) -> Key:
 
 def recipe_of(content: Content) -> Recipe:
     """Check a recipe, and lay out its stages."""
-    with _blamed():
+    with blamed():
         refuse_unknown("section", content, [*SECTIONS, "grid", "stage"])
         stages = stages_of(content)
         shared = {name: _table(name, content.get(name, {})) for name in (*SECTIONS, "grid")}
@@ -228,13 +228,13 @@ def recipe_of(content: Content) -> Recipe:
     names = _names(stages)
     grid = _grid(shared.pop("grid"), names)
     if not stages:
-        with _blamed():
+        with blamed():
             return Recipe(run.output, (_stage("", shared),), grid)
     found: list[Stage] = []
     for number, (name, given) in enumerate(zip(names, stages, strict=True)):
         # Where it leaves its model; each but the first starts from the one before.
         place = {"output": f"{run.output}/{name}", **({"init_from": found[-1].run.output} if found else {})}
-        with _blamed(number, name, given):
+        with blamed(number, name, given):
             found.append(_stage(name, _of_stage(given, shared, place)))
     return Recipe(run.output, tuple(found), grid)
 
@@ -247,7 +247,7 @@ def stages_of(content: Content) -> list[Any]:
 
 
 @contextmanager
-def _blamed(stage: int | None = None, name: str = "", given: Content | None = None) -> Iterator[None]:
+def blamed(stage: int | None = None, name: str = "", given: Content | None = None) -> Iterator[None]:
     """Errors that pass become those of a recipe, or of one of its stages where it sets the key itself."""
     try:
         yield
