@@ -18,9 +18,9 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Iterator
-from functools import cache, partial
-from itertools import chain, pairwise
+from collections.abc import Iterator, Sequence
+from functools import partial
+from itertools import chain, islice, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -171,76 +171,57 @@ class EpochBatches:
     def __init__(self, data: PairDataset, pairs: int, *, processes: int = 1, epochs: int = 1):
         self._data, self._schedule = data, data.stream.schedule
         # Of very little data, batches as large as asked for would leave some processes without any.
-        self._pairs = min(pairs, -(-len(data) // processes))
-        self._is_grouped = self._schedule.settings.schedule == "uniform" and self._pairs > 1
-        self._varies = self._is_grouped and self._schedule.settings.order == "shuffled"
-        self._count, self._cuts = cache(self._counted), cache(self._cuts_counted)
-        counted = range(epochs if self._varies else 1)
-        self._length = -(-max(map(self._count, counted)) // processes) * processes
-        if self._pairs == 1:
+        self._settings = BatchSettings(min(pairs, -(-len(data) // processes)))
+        self._is_grouped = self._schedule.settings.schedule == "uniform" and self._settings.pairs != 1
+        varies = self._is_grouped and self._schedule.settings.order == "shuffled"
+        counts = [count_batches(self._schedule, epoch, self._settings) for epoch in range(epochs if varies else 1)]
+        self._length = -(-max(counts) // processes) * processes
+        if self._settings.pairs == 1:
             self._length = len(data) // processes * processes
-        if len(data) < processes or (self._is_grouped and not all(map(self._can_be_cut, counted))):
+        if len(data) < processes or not all(map(self._comes_out_even, range(len(counts)), counts)):
             raise SettingsError(
                 f"{len(data):,} pairs in batches of at most {pairs} cannot be shared out evenly among "
                 f"{processes} processes; give larger batches, or fewer processes"
             )
 
+    def _comes_out_even(self, epoch: int, count: int) -> bool:
+        return not self._is_grouped or count == self._length or len(self._cut_up(epoch)) == self._length
+
     def __len__(self) -> int:
         return self._length
 
     def __iter__(self) -> Iterator[list[int]]:
-        return self._cut_up(self._data.epoch) if self._is_grouped else self._runs()
-
-    def _runs(self) -> Iterator[list[int]]:
-        """Runs of pairs: full ones, or where those do not come out even, all of about one size."""
-        pairs = len(self._data)
-        starts: Iterable[int] = range(0, pairs, self._pairs)
-        if self._count(0) != self._length:  # the largest first, so that too little memory is noticed soon
-            size, larger = divmod(pairs, self._length)
-            starts = (number * size + min(number, larger) for number in range(self._length))
-        yield from (list(range(start, end)) for start, end in pairwise(chain(starts, [pairs])))
-
-    def _cut_up(self, epoch: int) -> Iterator[list[int]]:
-        key = epoch if self._varies else 0
-        missing = self._missing(key)
-        if missing < 0:
+        starts = self._cut_up(self._data.epoch) if self._is_grouped else self._runs()
+        if len(starts) != self._length:
             raise SettingsError(
-                f"epoch {epoch} has {self._count(key):,} batches, and the trainer counts on {self._length:,}; "
+                f"epoch {self._data.epoch} has {len(starts):,} batches, and the trainer counts on {self._length:,}; "
                 "say at the beginning how many epochs there are"
             )
-        between = min(missing, self._cuts(key)[0]) if missing else 0
-        inside = missing - between
-        for batch in self._batches(epoch):
-            cut = self._cut(batch, epoch) if between or inside else 0
-            if cut and between:
-                between -= 1
-            elif not cut and inside and len(batch) > 1:
-                inside, cut = inside - 1, len(batch) // 2
-            else:
-                cut = 0
-            yield from filter(None, (batch[:cut], batch[cut:]))
+        ends = chain(islice(starts, 1, None), [len(self._data)])
+        return (list(range(start, end)) for start, end in zip(starts, ends, strict=True))
 
-    def _batches(self, epoch: int) -> Iterator[list[int]]:
-        return batches(self._schedule, epoch, BatchSettings(self._pairs))
+    def _runs(self) -> Sequence[int]:
+        """Where batches begin: full ones, or where those do not come out even, all of about one size."""
+        full = range(0, len(self._data), self._settings.pairs or 1)
+        if len(full) == self._length:
+            return full
+        # The larger ones first, so that too little memory is noticed soon.
+        size, larger = divmod(len(self._data), self._length)
+        return [number * size + min(number, larger) for number in range(self._length)]
 
-    def _missing(self, epoch: int) -> int:
-        """How many batches must be cut in two."""
-        return self._length - self._count(epoch)
-
-    def _can_be_cut(self, epoch: int) -> bool:
-        return self._missing(epoch) <= 0 or self._missing(epoch) <= sum(self._cuts(epoch))
-
-    def _counted(self, epoch: int) -> int:
-        """How many batches an epoch has before any is cut."""
-        return count_batches(self._schedule, epoch, BatchSettings(self._pairs))
-
-    def _cuts_counted(self, epoch: int) -> tuple[int, int]:
-        """How many batches can be cut between examples, and how many more inside their only example."""
-        several = [bool(self._cut(batch, epoch)) for batch in self._batches(epoch) if len(batch) > 1]
-        return sum(several), len(several) - sum(several)
-
-    def _cut(self, batch: list[int], epoch: int) -> int:
-        """Where to cut a batch so that an example stays whole, as near to the middle as can be; 0 for nowhere."""
-        examples = self._schedule.pairs(epoch, np.array(batch, np.int64)).examples
-        places = np.flatnonzero(np.diff(examples)) + 1
-        return int(places[np.argmin(np.abs(places - len(batch) / 2))]) if len(places) else 0
+    def _cut_up(self, epoch: int) -> Sequence[int]:
+        """Where batches begin that keep examples together, some of them cut in two so that there are enough."""
+        starts = [batch[0] for batch in batches(self._schedule, epoch, self._settings)]
+        missing = max(0, self._length - len(starts))
+        between: list[int] = []
+        inside: list[int] = []
+        for start, end in pairwise([*starts, len(self._data)]):
+            if len(between) == missing:
+                break
+            examples = self._schedule.pairs(epoch, np.arange(start, end)).examples
+            places = np.flatnonzero(np.diff(examples)) + start + 1
+            if len(places):
+                between.append(int(places[np.argmin(np.abs(places - (start + end) / 2))]))
+            elif end - start > 1:
+                inside.append((start + end) // 2)
+        return sorted([*starts, *(between + inside)[:missing]])
