@@ -297,31 +297,19 @@ def merged(top: Content, own: Content) -> dict[str, Any]:
 
 
 def _stage(name: str, content: dict[str, Any]) -> Stage:
-    kind = _kind(content["model"])
-    batch = dict(content["batch"])
-    if batch.get("tokens") is not None:
-        batch.setdefault("pairs", None)
-    run = _section("run", content["run"], RunSection)
-    beam = _section("beam", content["beam"], BeamSettings, KINDS[kind].beam)
-    # A beam of its own need not give every key: the others are those of [beam].
-    usual = ValidationSection(beam=beam if "beam" in content["validation"] else None)
-    validation = _section("validation", content["validation"], ValidationSection, usual)
-    fit = _section("fit", content["fit"], FitSettings, FIT)
-    stream = _section("schedule", content["schedule"], StreamSettings)
-    found = Stage(
-        name=name,
-        run=run,
-        data=_section("data", content["data"], DataSection),
-        expand=_section("expand", content["expand"], ExpandSection),
-        schedule=replace(stream, schedule=replace(stream.schedule, seed=run.seed)),
-        batch=_section("batch", batch, BatchSettings),
-        subwords=_section("subwords", content["subwords"], SubwordsSection),
-        model=_section("model", content["model"], KINDS[kind].settings),
-        fit=replace(fit, goal="lowest" if validation.goal == PERPLEXITY else "highest", seed=run.seed),
-        validation=validation,
-        beam=beam,
-        expands="per_example" in content["expand"],
-    )
+    kind = KINDS[_kind(content["model"])]
+    if content["batch"].get("tokens") is not None:
+        content = merged({"batch": {"pairs": None}}, content)
+    groups, usual = {**SECTIONS, "model": kind.settings}, {"beam": kind.beam, "fit": FIT}
+    if "beam" in content["validation"]:  # which need not give every key: the others are those of [beam]
+        beam = _section("beam", content["beam"], BeamSettings, kind.beam)
+        usual["validation"] = ValidationSection(beam=beam)
+    made = {one: _section(one, content[one], group, usual.get(one)) for one, group in groups.items()}
+    fit, stream, seed = made["fit"], made["schedule"], made["run"].seed
+    goal = "lowest" if made["validation"].goal == PERPLEXITY else "highest"
+    made["fit"] = replace(fit, goal=goal, seed=seed)
+    made["schedule"] = replace(stream, schedule=replace(stream.schedule, seed=seed))
+    found = Stage(name, **made, expands="per_example" in content["expand"])
     _check_together(found)
     return found
 
