@@ -120,8 +120,8 @@ def test_words_are_separate_items(tmp_path: Path):
     assert not inner.calls
 
 
-def test_many_sentences_are_looked_up_in_parts(tmp_path: Path):
-    sentences = [[str(number)] for number in range(2 * cache._KEYS_AT_ONCE + 1)]
+def test_many_sentences_are_found_again(tmp_path: Path):
+    sentences = [[str(number)] for number in range(1001)]
     for _ in range(2):
         with CachedEncoder(Scrambler(), tmp_path) as encoder:
             assert content(encoder.encode(sentences[::-1])) == plain(sentences[::-1])

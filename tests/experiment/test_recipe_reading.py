@@ -126,12 +126,12 @@ def test_keys_of_a_setting_may_be_in_quotes(setting):
         ("[[stage]]\nname = 'two'\n[stage.fit]\nepochs = 0", 'ov.toml:4: stage "two": fit.epochs is 0'),
         ("[[stage]]\nname = 'two'\nfit = {epochs = 0}", 'ov.toml:3: stage "two": fit.epochs is 0'),
         ("[stage.two.fit]\nepochs = 0", 'ov.toml:2: stage "two": fit.epochs is 0'),
-        ("[stage.three.fit]\nepochs = 1", 'ov.toml: there is no stage "three" to change'),
+        ("[stage.three.fit]\nepochs = 1", 'ov.toml:1: there is no stage "three" to change'),
         ("[[stage]]\nfit = {epochs = 1}", 'ov.toml:1: there is no stage "" to change'),
         ("stage = 3", "ov.toml:1: stage is not a list of tables; begin each stage with [[stage]]"),
         ("stage = ['x']", "ov.toml:1: stage is not a list of tables; begin each stage with [[stage]]"),
         ("[grid]\n'fit.epoch' = [1]", "ov.toml:2: grid: fit.epoch is not a known key"),
-        ('x = """\n[fit]\nepoch = 1\n"""\n[fit]\nepoch = 1', "ov.toml: x is not a known section"),
+        ('x = """\n[fit]\nepoch = 1\n"""\n[fit]\nepoch = 1', "ov.toml:1: x is not a known section"),
     ],
 )
 def test_a_mistake_in_an_override_is_blamed_on_its_file_and_line(staged: Path, tmp_path: Path, content, said):
@@ -173,7 +173,7 @@ def test_a_mistake_in_a_setting_is_blamed_on_it(staged: Path, setting, said):
         ("fit = {epochs = 7}", "fit = 7", ':14: stage "two": fit is not a table'),
         ('name = "two"', 'name = "one"', ":13: each stage needs a name of its own"),
         ('dev = "b.jsonl"', "", ": data.dev is missing; give it"),
-        ("[[stage]]", "[[stag]]", ': stag is not a known section; did you mean "stage"?'),
+        ("[[stage]]", "[[stag]]", ':9: stag is not a known section; did you mean "stage"?'),
     ],
 )
 def test_a_mistake_in_the_recipe_is_blamed_on_it_whatever_comes_over_it(staged: Path, old, new, said):

@@ -18,10 +18,10 @@ from polyref.data import read  # noqa: E402
 from polyref.data.corpus import Corpus  # noqa: E402
 from polyref.experiment.inputs import find_vocabularies  # noqa: E402
 from polyref.experiment.pairs import Collation  # noqa: E402
-from polyref.experiment.recipe import SubwordsSection, ValidationSection  # noqa: E402
+from polyref.experiment.recipe import ValidationSection, recipe_of  # noqa: E402
 from polyref.experiment.validation import Validation  # noqa: E402
-from polyref.model.settings import BeamSettings, TranslatorSettings  # noqa: E402
-from polyref.model.translator import Translator  # noqa: E402
+from polyref.model.folder import TrainedModel, new_model  # noqa: E402
+from polyref.model.settings import BeamSettings  # noqa: E402
 
 EXAMPLES = 20
 
@@ -31,15 +31,13 @@ def validated(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """All that a validation is made of, but its settings."""
     folder: Path = tmp_path_factory.mktemp("dev")
     dev = Corpus.of(read(made_up.write(folder / "dev.jsonl", made_up.records(EXAMPLES))))
-    words = find_vocabularies(
-        folder, "", dev, SubwordsSection(source=300, target=300), with_source=True, fold_case=False
-    )
+    [stage] = recipe_of(made_up.recipe(folder, {"train": "dev.jsonl", "dev": "dev.jsonl"})).stages
+    words = find_vocabularies(stage, folder, dev)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
-        sizes = TranslatorSettings(embedding_size=8, state_size=8, layers=1)
-        model = Translator(sizes, source_words=len(words.source), target_words=len(words.target)).eval()
-    collation = Collation(model, words, None, False)
-    return {"model": model, "corpus": dev, "collation": collation, "beam": BeamSettings(beam=2, longest=5)}
+        model = new_model(stage.model, *words).eval()
+    beam = BeamSettings(beam=2, longest=5)
+    return {"corpus": dev, "collation": Collation(TrainedModel(model, *words, beam)), "beam": beam}
 
 
 def perplexity(validated: dict[str, Any], **choices: Any) -> float:
@@ -55,7 +53,7 @@ def expected(validated: dict[str, Any], examples: list[int]) -> float:
     for number in examples:
         for slot in range(3):
             pair = [corpus.source(number).encode()], [corpus.reference(number, slot).encode()]
-            loss, tokens = validated["model"].loss(collation.batch(collation.rows(*pair)))
+            loss, tokens = collation.trained.model.loss(collation.batch(collation.rows(*pair)))
             total, count = total + float(loss.detach()), count + tokens
     return math.exp(total / count)
 

@@ -23,8 +23,7 @@ import re
 import sqlite3
 import threading
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Any, Self
@@ -40,13 +39,13 @@ MAX_BYTES = 20 * 10**9  # the captions of COCO, 768 numbers a word, are half of 
 
 _WAIT = 30.0  # seconds that another process may hold the file
 _PAUSE = 60.0  # seconds until writing is tried again
-_KEYS_AT_ONCE = 500  # older builds of SQLite take no more than 999
 _ROW_BYTES = 150  # what a row needs beside its vectors: the key twice, the checksum, the index
 
 _TABLE = """CREATE TABLE IF NOT EXISTS encodings (
     key BLOB PRIMARY KEY, words INTEGER, size INTEGER, known BLOB, vectors BLOB, checksum INTEGER
 )"""
 _COLUMNS = "key, words, size, known, vectors, checksum"
+_GET = f"SELECT {_COLUMNS} FROM encodings WHERE key = ?"
 # What is there already is damaged, or the same: another process was quicker.
 _ADD = f"INSERT OR REPLACE INTO encodings ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)"
 # What SQLite says of a damaged file; SQLITE_ERROR is a table with other columns.
@@ -87,7 +86,7 @@ class CachedEncoder:
         if not self._close.alive or os.getpid() != self._process:
             return self._encoder.encode(sentences)
         keys = _keys(self.hash, sentences)
-        encodings = self._find(list(dict.fromkeys(keys)))
+        encodings = self._find(dict.fromkeys(keys))
         missing = {key: words for key, words in zip(keys, sentences, strict=True) if key not in encodings}
         if missing:
             computed = dict(zip(missing, self._encoder.encode(list(missing.values())), strict=True))
@@ -106,18 +105,18 @@ class CachedEncoder:
     def __exit__(self, *error: object) -> None:
         self.close()
 
-    def _find(self, keys: Sequence[bytes]) -> dict[bytes, Encoding]:
+    def _find(self, keys: Iterable[bytes]) -> dict[bytes, Encoding]:
         """The encodings that the file has."""
         found: dict[bytes, Encoding] = {}
-        for start in range(0, len(keys), _KEYS_AT_ONCE):
-            some = keys[start : start + _KEYS_AT_ONCE]
-            query = f"SELECT {_COLUMNS} FROM encodings WHERE key IN ({','.join('?' * len(some))})"
-            try:
-                with self._lock, closing(self._database.execute(query, some)) as rows:
-                    found |= {row[0]: encoding for row in rows if (encoding := _unpack(row)) is not None}
-            except sqlite3.Error as error:
-                # What cannot be read just now can be computed. A damaged file would never be of use again.
-                _refuse_damage(self.path, error)
+        try:
+            with self._lock:
+                for key in keys:
+                    row = self._database.execute(_GET, [key]).fetchone()
+                    if row is not None and (encoding := _unpack(row)) is not None:
+                        found[key] = encoding
+        except sqlite3.Error as error:
+            # What cannot be read just now can be computed. A damaged file would never be of use again.
+            _refuse_damage(self.path, error)
         return found
 
     def _add(self, computed: Mapping[bytes, Encoding]) -> None:
@@ -232,7 +231,7 @@ def _connect(path: Path) -> sqlite3.Connection:
                 # Says now whether the file can be written to.
                 database.execute("BEGIN IMMEDIATE")
                 database.execute(_TABLE)
-                database.execute(f"SELECT {_COLUMNS} FROM encodings LIMIT 1").fetchall()
+                database.execute(_GET, [b""]).fetchall()
             return database
         except BaseException as error:
             database.close()

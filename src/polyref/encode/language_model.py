@@ -150,8 +150,8 @@ def exported(model: LanguageModel) -> dict[str, npt.NDArray[np.float16]]:
     """All that encoding and predicting need, in float16, on the grids that make their products exact."""
     size, states = model.settings.vector_size, model.settings.state_size
     arrays: dict[str, npt.NDArray[Any]] = {
-        "vectors": on_grid(_unit(_array(model.vectors)), INPUT_STEP),
-        "boundary": on_grid(_unit(_array(model.boundary)), INPUT_STEP),
+        "vectors": on_grid(_array(functional.normalize(model.vectors.double())), INPUT_STEP),
+        "boundary": on_grid(_array(functional.normalize(model.boundary.double())), INPUT_STEP),
         "pieces": _array(model.pieces),
         "centre.own": np.zeros(size),
         "centre.states": np.zeros((2, states)),
@@ -173,8 +173,3 @@ def _array(weight: Tensor) -> npt.NDArray[np.float64]:
     if not (np.abs(array) < _LARGEST).all():
         raise PolyrefError("the weights have grown beyond all bounds; train again with a lower learning rate")
     return array
-
-
-def _unit(rows: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    scaled: npt.NDArray[np.float64] = rows / np.maximum(np.sqrt((rows**2).sum(1, keepdims=True)), 1e-9)
-    return scaled

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TextIO
 
 from polyref.errors import OutputError
-from polyref.files import write_whole
+from polyref.files import write_whole, writing
 from polyref.fit.checkpoint import Counters
 from polyref.fit.loop import Step
 
@@ -31,12 +31,9 @@ _EVERY = 100  # updates, for a person
 
 def make_folder(path: str | Path) -> Path:
     """The folder, made where there is none."""
-    folder = Path(path)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise OutputError(f"{folder}: cannot be written ({error.strerror}); give another folder") from None
-    return folder
+    with writing(path, "give another folder"):
+        Path(path).mkdir(parents=True, exist_ok=True)
+    return Path(path)
 
 
 @contextmanager
@@ -70,7 +67,7 @@ class Log:
     def line(self, text: str) -> None:
         """Tell a person."""
         self._say(text)
-        with _writing(self._folder / LINES):
+        with writing(self._folder / LINES):
             self._lines.write(text + "\n")
             self._lines.flush()
 
@@ -88,7 +85,7 @@ class Log:
         if step.validation is not None:
             content |= {"validation": step.validation, "best": step.best, "scores": scores}
         content["seconds"] = round(time.monotonic() - self._started, 2)
-        with _writing(self._folder / STEPS):
+        with writing(self._folder / STEPS):
             self._steps.write(json.dumps(content) + "\n")
             self._steps.flush()
         if step.what != "update" or step.updates % _EVERY == 0:
@@ -112,27 +109,20 @@ def _for_a_person(step: Step, scores: dict[str, float], seconds: float) -> str:
 @contextmanager
 def open_log(folder: Path, position: Counters | None, say: Callable[[str], None]) -> Iterator[Log]:
     """The log of a run that stands at a position, or begins."""
-    with _writing(folder / STEPS):
-        kept = [line for line in _lines_of(folder / STEPS) if position is not None and _is_before(line, position)]
+    with writing(folder / STEPS):
+        kept: list[str] = []
+        if position is not None and (folder / STEPS).exists():
+            content = (folder / STEPS).read_text(encoding="utf-8", errors="replace")
+            kept = [line for line in content.splitlines(keepends=True) if _is_before(line, position)]
+        seconds = float(json.loads(kept[-1]).get("seconds", 0.0)) if kept else 0.0  # that the run had taken
         write_whole(folder / STEPS, "".join(kept).encode())
         steps = (folder / STEPS).open("a", encoding="utf-8")
         lines = (folder / LINES).open("w" if position is None else "a", encoding="utf-8")
     with steps, lines:
-        log = Log(folder, steps, lines, say, _seconds(kept))
+        log = Log(folder, steps, lines, say, seconds)
         if position is not None:
             log.line(f"goes on after {position.updates:,} updates")
         yield log
-
-
-def _seconds(lines: list[str]) -> float:
-    """How long the run had taken by its last line."""
-    return float(json.loads(lines[-1]).get("seconds", 0.0)) if lines else 0.0
-
-
-def _lines_of(path: Path) -> list[str]:
-    if not path.exists():
-        return []
-    return path.read_text(encoding="utf-8", errors="replace").splitlines(keepends=True)
 
 
 def _is_before(line: str, position: Counters) -> bool:
@@ -144,11 +134,3 @@ def _is_before(line: str, position: Counters) -> bool:
         return line.endswith("\n") and bool(step["updates"] <= position.updates)
     except (ValueError, KeyError, TypeError):
         return False
-
-
-@contextmanager
-def _writing(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise OutputError(f"{path}: cannot be written ({error.strerror or error})") from None

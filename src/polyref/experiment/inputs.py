@@ -8,8 +8,10 @@ Not:  expanding (scale/), byte-pair encoding (text/subwords.py), what the files 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
+from itertools import chain
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 
@@ -18,12 +20,15 @@ from polyref.data.corpus import Corpus
 from polyref.data.opening import open_input
 from polyref.encode.opening import is_encoder
 from polyref.errors import InputError
-from polyref.experiment.recipe import Recipe, Stage, SubwordsSection
+from polyref.experiment.recipe import Recipe, Stage
+from polyref.feed import Stream, StreamSettings
 from polyref.files import reading
 from polyref.fit import fingerprint
 from polyref.fit.checkpoint import has_checkpoint
-from polyref.model.folder import SOURCE, TARGET
+from polyref.model.folder import TARGET, Vocabularies
+from polyref.model.settings import KINDS
 from polyref.scale import Job, expand_file
+from polyref.schedule import ScheduleSettings
 from polyref.text.subwords import Subwords
 
 _GONE = "there is no such file"
@@ -42,8 +47,7 @@ def _missing(stage: Stage, *, is_first: bool) -> Iterator[tuple[str, str, str]]:
     """Keys, what they name, and what is wrong with that."""
     for key in ("train", "dev"):
         path = getattr(stage.data, key)
-        problem = _unreadable(path)
-        if problem:
+        if problem := _unreadable(path):
             yield f"data.{key}", path, problem
     for key in ("features", "feature_ids"):
         path = getattr(stage.data, key)
@@ -112,72 +116,43 @@ def _stamps(name: str | None) -> list[tuple[str, int, int]]:
 # -- subwords ---------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Vocabularies:
-    """`source` is None where sources are images."""
-
-    source: Subwords | None
-    target: Subwords
-
-    def save(self, folder: Path) -> None:
-        if self.source is not None:
-            self.source.save(folder / SOURCE)
-        self.target.save(folder / TARGET)  # last: where it is, the other one is as well
-
-    @classmethod
-    def load(cls, folder: Path, *, with_source: bool) -> Vocabularies:
-        source = Subwords.load(folder / SOURCE) if with_source else None
-        return cls(source, Subwords.load(folder / TARGET))
-
-
-def find_vocabularies(
-    folder: Path, init_from: str, corpus: Corpus, settings: SubwordsSection, *, with_source: bool, fold_case: bool
-) -> Vocabularies:
+def find_vocabularies(stage: Stage, folder: Path, corpus: Corpus) -> Vocabularies:
     """Those of the run in the folder if it has begun, of the model that it starts from, or new ones."""
+    init_from = stage.run.init_from
     if has_checkpoint(folder):
-        return _of_run(folder, with_source)
-    if init_from:
-        if not (Path(init_from) / TARGET).exists():
-            raise InputError(f"holds no {TARGET}", "name a model folder to start from", file=init_from)
-        found = Vocabularies.load(Path(init_from), with_source=with_source)
-    else:
-        found = _learned(corpus, settings, with_source, fold_case)
+        try:
+            return Vocabularies.load(folder, stage.kind)
+        except InputError as error:
+            error.cure = f"put it back as it was, or delete {folder} to train from the start"
+            raise
+    if init_from and not (Path(init_from) / TARGET).exists():
+        raise InputError(f"holds no {TARGET}", "name a model folder to start from", file=init_from)
+    found = Vocabularies.load(Path(init_from), stage.kind) if init_from else _learned(stage, corpus)
     found.save(folder)
     return found
 
 
-def _of_run(folder: Path, with_source: bool) -> Vocabularies:
-    try:
-        return Vocabularies.load(folder, with_source=with_source)
-    except InputError as error:
-        error.cure = f"put it back as it was, or delete {folder} to train from the start"
-        raise
-
-
-def _learned(corpus: Corpus, settings: SubwordsSection, with_source: bool, fold_case: bool) -> Vocabularies:
-    if with_source and settings.joint:
-        texts = (text for some in (_sources(corpus), _references(corpus)) for text in some)
-        both = Subwords.learn(_folded(texts, fold_case), settings.target)
+def _learned(stage: Stage, corpus: Corpus) -> Vocabularies:
+    settings, folded = stage.subwords, str.lower if stage.data.fold_case else str
+    references = map(folded, _references(corpus))
+    if KINDS[stage.kind].reads_images:
+        return Vocabularies(None, Subwords.learn(references, settings.target))
+    sources = map(folded, texts_of(corpus, "sources"))
+    if settings.joint:
+        both = Subwords.learn(chain(sources, references), settings.target)
         return Vocabularies(both, both)
-    source = Subwords.learn(_folded(_sources(corpus), fold_case), settings.source) if with_source else None
-    return Vocabularies(source, Subwords.learn(_folded(_references(corpus), fold_case), settings.target))
+    return Vocabularies(Subwords.learn(sources, settings.source), Subwords.learn(references, settings.target))
 
 
-def _sources(corpus: Corpus) -> Iterator[str]:
+def texts_of(corpus: Corpus, name: Literal["ids", "sources"]) -> Iterator[str]:
+    """Those of all examples."""
     for first in range(0, len(corpus), _AT_ONCE):
-        some = corpus.texts["sources"].many(np.arange(first, min(first + _AT_ONCE, len(corpus))))
+        some = corpus.texts[name].many(np.arange(first, min(first + _AT_ONCE, len(corpus))))
         yield from (text.decode() for text in some)
 
 
 def _references(corpus: Corpus) -> Iterator[str]:
     """Gold references: pseudo-references are made of their words, and there may be any number of them."""
-    for first in range(0, len(corpus), _AT_ONCE):
-        examples = np.arange(first, min(first + _AT_ONCE, len(corpus)))
-        counts = corpus.numbers["gold"][examples].astype(np.int64)
-        slots = np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts)
-        numbers = np.repeat(np.asarray(corpus.starts)[examples], counts) + slots
-        yield from (text.decode() for text in corpus.texts["references"].many(numbers))
-
-
-def _folded(texts: Iterator[str], fold_case: bool) -> Iterator[str]:
-    return (text.lower() for text in texts) if fold_case else texts
+    gold = Stream(corpus, StreamSettings(ScheduleSettings("uniform"), gold_only=True))
+    for block in gold.schedule.blocks(0, size=_AT_ONCE):
+        yield from (text.decode() for text in gold.references(block))

@@ -9,95 +9,82 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from polyref.experiment.inputs import Vocabularies
 from polyref.features.features import Features
 from polyref.feed import Stream
 from polyref.fit.processes import Processes
+from polyref.model.folder import TrainedModel
 from polyref.model.layers import on_device
 from polyref.schedule import Pairs
 from polyref.schedule.batches import BatchSettings, batches
 from polyref.schedule.mixing import Numbers
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """A pair in numbers; `image` in the place of source tokens where sources are images."""
+class Row(NamedTuple):
+    """A pair in numbers; where sources are images, the source is the id of one."""
 
-    source: list[int]
-    image: str
+    source: Any
     target: list[int]
 
 
 @dataclass(frozen=True, slots=True)
 class Collation:
-    """How texts become what a model takes: through subwords, or by the features of an image."""
+    """How texts become what a model takes: through its subwords, or by the features of an image."""
 
-    model: Any  # of one of the KINDS
-    words: Vocabularies
-    features: Features | None
-    fold_case: bool
+    trained: TrainedModel
+    features: Features | None = None
 
     def rows(self, sources: Sequence[bytes], references: Sequence[bytes]) -> list[Row]:
-        targets = self.words.target.encode_all(map(self._text, references))
-        if self.words.source is None:
-            return [Row([], image.decode(), target) for image, target in zip(sources, targets, strict=True)]
-        numbers = self.words.source.encode_all(map(self._text, sources))
-        return [Row(source, "", target) for source, target in zip(numbers, targets, strict=True)]
+        words = self.trained.source
+        images = [image.decode() for image in sources] if words is None else []
+        numbers = images if words is None else words.encode_all(map(self._text, sources))
+        return list(map(Row, numbers, self.trained.target.encode_all(map(self._text, references))))
 
-    def batch(self, rows: Sequence[Row], *, with_targets: bool = True) -> Any:
+    def batch(self, rows: Sequence[Row]) -> Any:
         """What the model takes, on its device."""
         sources: Any = [row.source for row in rows]
         if self.features is not None:
-            sources = self.features.rows([row.image for row in rows])
-        found = self.model.batch(sources, [row.target for row in rows] if with_targets else None)
-        return on_device(found, next(self.model.parameters()).device)
+            sources = self.features.rows(sources)
+        model = self.trained.model
+        return on_device(model.batch(sources, [row.target for row in rows]), next(model.parameters()).device)
 
     def _text(self, text: bytes) -> str:
         found = text.decode()
-        return found.lower() if self.fold_case else found
+        return found.lower() if self.trained.fold_case else found
 
 
+@dataclass
 class PairBatches:
     """The batches of a stream, or of one process of several."""
 
-    def __init__(
-        self, stream: Stream, collation: Collation, settings: BatchSettings, processes: Processes | None = None
-    ):
-        self._stream = stream
-        self._collation = collation
-        self._settings = settings
-        self._processes = processes or Processes()
+    stream: Stream
+    collation: Collation
+    settings: BatchSettings
+    processes: Processes
 
     def __call__(self, epoch: int, start: int = 0) -> Iterator[Any]:
         """The batches of an epoch, from number `start` of this process's share on."""
-        for numbers in self.numbers(epoch, start):
-            yield self._collation.batch([self._rows_of[number] for number in numbers])
-
-    def numbers(self, epoch: int, start: int = 0) -> Iterator[list[int]]:
-        """The same as the numbers of their pairs in the epoch."""
-        self._rows_of: dict[int, Row] = {}
+        rows_of: dict[int, Row] = {}
         before: dict[int, Row] = {}
 
         def lengths(pairs: Pairs) -> Numbers:
             # A batch may begin in one block of pairs and end in the next, so that two are kept.
-            nonlocal before
+            nonlocal rows_of, before
             fresh = self._encoded(pairs)
-            self._rows_of, before = {**before, **fresh}, fresh
-            return np.array([max(len(row.source), len(row.target)) + 1 for row in fresh.values()], np.int64)
+            rows_of, before = {**before, **fresh}, fresh
+            is_text = self.collation.features is None
+            return np.array([max(len(row.source) * is_text, len(row.target)) + 1 for row in fresh.values()], np.int64)
 
-        measured = self._settings.tokens is not None or self._settings.bucket > 0
-        share = {"rank": self._processes.rank, "ranks": self._processes.ranks, "start": start}
-        for numbers in batches(
-            self._stream.schedule, epoch, self._settings, lengths=lengths if measured else None, **share
-        ):
-            if not measured:
-                self._rows_of = self._encoded(self._stream.schedule.pairs(epoch, np.array(numbers, np.int64)))
-            yield numbers
+        schedule, rank, ranks = self.stream.schedule, self.processes.rank, self.processes.ranks
+        measured = lengths if self.settings.tokens is not None or self.settings.bucket > 0 else None
+        for numbers in batches(schedule, epoch, self.settings, lengths=measured, start=start, rank=rank, ranks=ranks):
+            if measured is None:
+                rows_of = self._encoded(schedule.pairs(epoch, np.array(numbers, np.int64)))
+            yield self.collation.batch([rows_of[number] for number in numbers])
 
     def _encoded(self, pairs: Pairs) -> dict[int, Row]:
-        rows = self._collation.rows(self._stream.sources(pairs), self._stream.references(pairs))
+        rows = self.collation.rows(self.stream.sources(pairs), self.stream.references(pairs))
         return dict(zip(pairs.numbers.tolist(), rows, strict=True))

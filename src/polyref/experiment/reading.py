@@ -10,7 +10,9 @@ from __future__ import annotations
 import json
 import re
 import tomllib
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -24,6 +26,7 @@ from polyref.experiment.recipe import (
     Recipe,
     RecipeError,
     Stage,
+    blamed,
     find_key,
     has,
     keys_of,
@@ -37,10 +40,9 @@ from polyref.settings import refuse_unknown, shown
 
 Tables = Mapping[str, Any]
 Key = tuple[str, ...]
-_PART = re.compile(r"""\s*(?:"([^"]*)"|'([^']*)'|([^\s."'=\[\]{}#]+))\s*(\.|$)""")
-_HEADER = re.compile(r"(\[\[?)([^\[\]]+)\]\]?\s*(?:#.*)?")
-_KEY = re.compile(r"""((?:"[^"]*"|'[^']*'|[^"'=#])+)=\s*(.)""")
-_SETTING = re.compile(r"""((?:"[^"]*"|'[^']*'|[^"'=])*)=(.*)""", re.DOTALL)
+Origins = dict[Place, tuple[int, Place]]  # of keys that a layer over the recipe sets: its number, and where there
+_NAME = r"""\s*(?:"[^"]+"|'[^']+'|[^\s."'=\[\]{}#]+)\s*"""  # a part of a key, perhaps in quotes
+_SETTING = re.compile(rf"({_NAME}(?:\.{_NAME})+)=(.*)", re.DOTALL)
 
 
 def read_recipe(
@@ -57,16 +59,18 @@ def read_recipe(
     base = Layer("", recipe) if isinstance(recipe, Mapping) else _read(recipe)
     layers = [base, *map(_read, override_files), *(Layer(one, _setting(one)) for one in overrides)]
     content = _copied(base.tables)
-    for layer in layers[1:]:
+    origins: Origins = {}
+    for number, layer in enumerate(layers[1:], 1):
         try:
-            for place, value in list(_changes(content, layer.tables)):
+            for place, at, value in list(_changes(content, layer.tables)):
                 _put(content, place, value)
+                origins[place] = number, at
         except RecipeError as error:
             raise SettingsError(layer.blamed(str(error), error.places)) from None
     try:
         return recipe_of(content)
     except RecipeError as error:
-        raise SettingsError(_blamed(error, layers)) from None
+        raise SettingsError(_with_place(error, content, layers, origins)) from None
 
 
 def _copied(value: Any) -> Any:
@@ -79,25 +83,25 @@ def _copied(value: Any) -> Any:
 # -- overriding -----------------------------------------------------------------------------------------------------
 
 
-def _changes(content: Tables, changes: Tables) -> Iterator[tuple[Place, Any]]:
-    """What to put where: each key wherever the recipe sets it, at the top or in stages; for all stages where it does
-    not. Tables are merged key by key. Changes under a stage's name are for that stage alone."""
+def _changes(content: Tables, changes: Tables) -> Iterator[tuple[Place, Place, Any]]:
+    """What to put where, and its place among the changes: each key wherever the recipe sets it, at the top or in
+    stages; for all stages where it does not. Changes under a stage's name are for that stage alone."""
     listed = content.get("stage")
     stages: list[Any] = listed if isinstance(listed, list) else []
     for key, value in leaves({section: table for section, table in changes.items() if section != "stage"}):
         _check_removal(key, value, [*SECTIONS, "grid"])
         setting = [number for number, stage in enumerate(stages) if has(stage, key)]
         for number in setting:
-            yield ("stage", number, *key), value
+            yield ("stage", number, *key), key, value
         if not setting or has(content, key):
-            yield key, value
+            yield key, key, value
     names = [str(stage.get("name", "")) if isinstance(stage, Mapping) else "" for stage in stages]
     for at, name, own in _by_stage(changes.get("stage", {})):
         if not name or name not in names:
             raise RecipeError(f'there is no stage "{name}" to change; name one of the recipe', [at])
         for key, value in leaves(own):
             _check_removal(key, value, list(STAGED))
-            yield ("stage", names.index(name), *key), value
+            yield ("stage", names.index(name), *key), (*at, *key), value
 
 
 def _by_stage(given: Any) -> Iterator[tuple[Place, str, Tables]]:
@@ -109,23 +113,18 @@ def _by_stage(given: Any) -> Iterator[tuple[Place, str, Tables]]:
                 raise RecipeError(text, [("stage", name)])
             yield ("stage", name), name, dict(table)
         return
-    try:
+    with blamed():
         stages = stages_of({"stage": given})
-    except SettingsError as error:
-        raise RecipeError(str(error), [("stage",)]) from None
     yield from ((("stage", number), str(one.get("name", "")), one) for number, one in enumerate(stages))
 
 
 def _check_removal(key: Key, value: Any, sections: list[str]) -> None:
     """What is taken out need not be there, but there must be such a key."""
-    if value is not None:
-        return
-    try:
-        refuse_unknown("section", key[:1], sections)
-        if key[0] != "grid" and len(key) > 1:
-            find_key(key[0], ".".join(key[1:]))
-    except SettingsError as error:
-        raise RecipeError(str(error), [key]) from None
+    if value is None:
+        with blamed():
+            refuse_unknown("section", key[:1], sections)
+            if key[0] != "grid" and len(key) > 1:
+                find_key(key[0], ".".join(key[1:]))
 
 
 def _put(content: Any, place: Place, value: Any) -> None:
@@ -147,8 +146,7 @@ def _put(content: Any, place: Place, value: Any) -> None:
 def _setting(text: str) -> Tables:
     """`a.b=value` as tables; a value that is not TOML is a string."""
     parts = _SETTING.fullmatch(text)
-    names = parts_of(parts[1].strip()) if parts else None
-    if parts is None or names is None or len(names) < 2 or not all(names):
+    if parts is None:
         raise SettingsError(f'"{text}" sets nothing; write section.key=value, such as fit.epochs=3')
     found: Any = None
     if parts[2].strip():
@@ -156,8 +154,8 @@ def _setting(text: str) -> Tables:
             found = tomllib.loads(f"value = {parts[2]}")["value"]
         except ValueError:  # not TOML, or a number with thousands of digits
             found = parts[2].strip()
-    for name in reversed(names):
-        found = {name: found}
+    for name in reversed(re.findall(_NAME, parts[1])):
+        found = {name.strip().strip("\"'"): found}
     tables: Tables = found
     return tables
 
@@ -261,84 +259,37 @@ class Layer:
     tables: Tables
     text: str = ""
 
-    def places(self, key: Place, stage: str | None) -> Iterator[tuple[Place, Any]]:
-        """Where it sets a key, and to what: for all, then for a stage."""
-        if has(self.tables, key):
-            yield key, _at(self.tables, key)
-        if stage is not None:
-            for at, name, own in _by_stage(self.tables.get("stage", {})):
-                if name == stage and has(own, key):
-                    yield (*at, *key), _at(own, key)
-
     def blamed(self, text: str, places: Iterable[Place]) -> str:
         """A message with the name of the layer, and the line where that is plain."""
-        lines = {line_of(self.text, place) for place in places}
+        lines = set(map(self.line_of, places))
         where = self.name + (f":{line}" if len(lines) == 1 and (line := lines.pop()) else "")
         return f"{where}: {text}" if where else text
 
+    def line_of(self, place: Place) -> int:
+        """The line of a file that sets a key or begins a table: the first one with which the text has it; 0: none."""
+        lines = self.text.split("\n")
 
-def _at(table: Any, place: Place) -> Any:
-    for name in place:
-        table = table[name]
-    return table
+        def is_set(count: int) -> bool:
+            for end in range(count, len(lines)):
+                with suppress(ValueError):  # it ends inside a value of several lines
+                    return has(tomllib.loads("\n".join(lines[:end])), place)
+            return has(self.tables, place)
+
+        return bisect_left(range(len(lines) + 1), True, key=is_set) if self.text and has(self.tables, place) else 0
 
 
-def _blamed(error: RecipeError, layers: Sequence[Layer]) -> str:
+def _with_place(error: RecipeError, content: Tables, layers: Sequence[Layer], origins: Origins) -> str:
     """The error with the file and the line that it lies in: those of the recipe itself if nothing else is known."""
-    stage = None if error.stage is None else str(layers[0].tables["stage"][error.stage].get("name", ""))
-    found = [origin for key in error.places if (origin := _origin(key, stage, layers))]
+    found: list[tuple[int, Place]] = []
+    for key in error.places:
+        in_stage: Place = ("stage", -1 if error.stage is None else error.stage, *key)
+        place = in_stage if in_stage in origins or has(content, in_stage) else key
+        if place in origins:
+            found.append(origins[place])
+        elif has(layers[0].tables, place):
+            found.append((0, place))
+        else:  # a table is whoever's who began it
+            begun = [(*origins[one], len(one)) for one in origins if one[: len(place)] == place]
+            found += [(number, at[: len(at) - length + len(place)]) for number, at, length in begun[:1]]
     last = max((number for number, _ in found), default=0)
     return layers[last].blamed(str(error), [place for number, place in found if number == last])
-
-
-def _origin(key: Place, stage: str | None, layers: Sequence[Layer]) -> tuple[int, Place] | None:
-    """The layer that set a key last, by its number, and where. A table is whoever's who began it."""
-    found: tuple[int, Place] | None = None
-    for number, layer in enumerate(layers):
-        for place, value in layer.places(key, stage):
-            if found is None or not (isinstance(value, Mapping) and value):
-                found = number, place
-    return found
-
-
-# -- lines of TOML --------------------------------------------------------------------------------------------------
-
-
-def line_of(text: str, place: Place) -> int | None:
-    """The line of TOML that sets a key or begins a table; None where that is not plain."""
-    if '"""' in text or "'''" in text:
-        return None  # lines of a long text may look like anything
-    lines = [number for number, at, is_table in _settings(text) if at == place or (is_table and at == place[: len(at)])]
-    return lines[0] if len(lines) == 1 else None
-
-
-def _settings(text: str) -> Iterator[tuple[int, Place, bool]]:
-    """The lines that set a key or begin a table: number, place, and whether the value is a table in that line."""
-    table: Place = ()
-    stages = -1
-    for number, line in enumerate(text.split("\n"), 1):
-        header = _HEADER.fullmatch(line.strip())
-        if header:
-            names = parts_of(header[2]) or []
-            stages += header[1] == "[[" and names == ["stage"]
-            table = ("stage", stages, *names[1:]) if names[:1] == ["stage"] and stages >= 0 else tuple(names)
-            yield number, table, False
-            continue
-        key = _KEY.match(line)
-        names = (parts_of(key[1]) or []) if key else []
-        if key and names:
-            yield number, (*table, *names), key[2] == "{"
-
-
-def parts_of(key: str) -> list[str] | None:
-    """The parts of a key with dots, some of them perhaps in quotes; None if it is no key."""
-    parts: list[str] = []
-    end = 0
-    while True:
-        found = _PART.match(key, end)
-        if found is None:
-            return None
-        parts.append(next(part for part in found.groups()[:3] if part is not None))
-        end = found.end()
-        if found[4] != ".":
-            return parts if end == len(key) else None

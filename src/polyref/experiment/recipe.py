@@ -132,7 +132,7 @@ class ValidationSection:
     tokenizer: Tokenizer | None = setting(None, "Tokens of all scores.", unset="13a for BLEU, ptb for the others")
     fold_case: bool = setting(False, "Score without case.")
     examples: int = setting(0, "Number of examples to validate on, spread over the file; 0 is all.", at_least=0)
-    at_once: int = setting(50, "Examples searched together.", at_least=1)
+    at_once: int = setting(50, "Examples searched together.", at_least=1, at_most=100_000)
     beam: BeamSettings | None = setting(
         None, "How to search in validation: a table with those keys of [beam] that differ."
     )
@@ -220,7 +220,7 @@ def find_key(section: str, name: str) -> Key:
 
 def recipe_of(content: Content) -> Recipe:
     """Check a recipe, and lay out its stages."""
-    with _blamed():
+    with blamed():
         refuse_unknown("section", content, [*SECTIONS, "grid", "stage"])
         stages = stages_of(content)
         shared = {name: _table(name, content.get(name, {})) for name in (*SECTIONS, "grid")}
@@ -228,13 +228,13 @@ def recipe_of(content: Content) -> Recipe:
     names = _names(stages)
     grid = _grid(shared.pop("grid"), names)
     if not stages:
-        with _blamed():
+        with blamed():
             return Recipe(run.output, (_stage("", shared),), grid)
     found: list[Stage] = []
     for number, (name, given) in enumerate(zip(names, stages, strict=True)):
         # Where it leaves its model; each but the first starts from the one before.
         place = {"output": f"{run.output}/{name}", **({"init_from": found[-1].run.output} if found else {})}
-        with _blamed(number, name, given):
+        with blamed(number, name, given):
             found.append(_stage(name, _of_stage(given, shared, place)))
     return Recipe(run.output, tuple(found), grid)
 
@@ -247,7 +247,7 @@ def stages_of(content: Content) -> list[Any]:
 
 
 @contextmanager
-def _blamed(stage: int | None = None, name: str = "", given: Content | None = None) -> Iterator[None]:
+def blamed(stage: int | None = None, name: str = "", given: Content | None = None) -> Iterator[None]:
     """Errors that pass become those of a recipe, or of one of its stages where it sets the key itself."""
     try:
         yield
@@ -260,6 +260,8 @@ def _blamed(stage: int | None = None, name: str = "", given: Content | None = No
 def has(table: Any, place: Place) -> bool:
     """Whether a table sets a key."""
     for name in place:
+        if isinstance(table, list):
+            table = dict(enumerate(table))
         if not isinstance(table, Mapping) or name not in table:
             return False
         table = table[name]
@@ -295,31 +297,19 @@ def merged(top: Content, own: Content) -> dict[str, Any]:
 
 
 def _stage(name: str, content: dict[str, Any]) -> Stage:
-    kind = _kind(content["model"])
-    batch = dict(content["batch"])
-    if batch.get("tokens") is not None:
-        batch.setdefault("pairs", None)
-    run = _section("run", content["run"], RunSection)
-    beam = _section("beam", content["beam"], BeamSettings, KINDS[kind].beam)
-    # A beam of its own need not give every key: the others are those of [beam].
-    usual = ValidationSection(beam=beam if "beam" in content["validation"] else None)
-    validation = _section("validation", content["validation"], ValidationSection, usual)
-    fit = _section("fit", content["fit"], FitSettings, FIT)
-    stream = _section("schedule", content["schedule"], StreamSettings)
-    found = Stage(
-        name=name,
-        run=run,
-        data=_section("data", content["data"], DataSection),
-        expand=_section("expand", content["expand"], ExpandSection),
-        schedule=replace(stream, schedule=replace(stream.schedule, seed=run.seed)),
-        batch=_section("batch", batch, BatchSettings),
-        subwords=_section("subwords", content["subwords"], SubwordsSection),
-        model=_section("model", content["model"], KINDS[kind].settings),
-        fit=replace(fit, goal="lowest" if validation.goal == PERPLEXITY else "highest", seed=run.seed),
-        validation=validation,
-        beam=beam,
-        expands="per_example" in content["expand"],
-    )
+    kind = KINDS[_kind(content["model"])]
+    if content["batch"].get("tokens") is not None:
+        content = merged({"batch": {"pairs": None}}, content)
+    groups, usual = {**SECTIONS, "model": kind.settings}, {"beam": kind.beam, "fit": FIT}
+    if "beam" in content["validation"]:  # which need not give every key: the others are those of [beam]
+        beam = _section("beam", content["beam"], BeamSettings, kind.beam)
+        usual["validation"] = ValidationSection(beam=beam)
+    made = {one: _section(one, content[one], group, usual.get(one)) for one, group in groups.items()}
+    fit, stream, seed = made["fit"], made["schedule"], made["run"].seed
+    goal = "lowest" if made["validation"].goal == PERPLEXITY else "highest"
+    made["fit"] = replace(fit, goal=goal, seed=seed)
+    made["schedule"] = replace(stream, schedule=replace(stream.schedule, seed=seed))
+    found = Stage(name, **made, expands="per_example" in content["expand"])
     _check_together(found)
     return found
 

@@ -21,7 +21,7 @@ from polyref.data import Input, open_output, read
 from polyref.data.corpus import Corpus, open_index
 from polyref.errors import InputError, SettingsError
 from polyref.experiment.folder import Log, make_folder, open_log, taken
-from polyref.experiment.inputs import Vocabularies, check_files, expanded, find_vocabularies
+from polyref.experiment.inputs import check_files, expanded, find_vocabularies, texts_of
 from polyref.experiment.pairs import Collation, PairBatches
 from polyref.experiment.reading import toml_of
 from polyref.experiment.recipe import Recipe, Stage
@@ -32,8 +32,17 @@ from polyref.fit import run_fingerprint
 from polyref.fit.checkpoint import BEST, Counters, has_checkpoint, where_it_stands
 from polyref.fit.loop import Step, check_run, fit, is_finished
 from polyref.fit.processes import Processes, join
-from polyref.model.folder import SOURCE, TARGET, WEIGHTS, TrainedModel, check_start, load_weights, new_model, save_model
-from polyref.model.settings import KINDS, BeamSettings
+from polyref.model.folder import (
+    SOURCE,
+    TARGET,
+    WEIGHTS,
+    TrainedModel,
+    Vocabularies,
+    check_start,
+    load_weights,
+    new_model,
+    save_model,
+)
 from polyref.schedule.schedules import shown
 
 
@@ -90,32 +99,41 @@ def _train(
     folder = make_folder(stage.run.output)
     run = _assembled(stage, top, folder, processes, reindex)
     check_run(folder, run.name, processes)  # before anything is written that another run could have left
-    if not processes.is_first:
-        return _trained(folder, _fit(run, stage, folder, processes, lambda step: None))
-    model = TrainedModel(run.model, run.words.source, run.words.target, stage.beam, stage.data.fold_case)
-    with open_log(folder, where_it_stands(folder), say) as log:
-        with open_output(str(folder / "recipe.toml")) as stream:
-            stream.write(toml_of(stage).encode())
-        _say_start(log, stage, run, processes)
+    if processes.is_first:
+        with open_log(folder, where_it_stands(folder), say) as log:
+            counters = _logged(run, stage, folder, processes, log, on_step)
+    else:
+        counters = _fit(run, stage, folder, processes, lambda step: None)
+    assert counters.best is not None
+    reached = counters.best_updates, counters.updates, counters.epoch
+    return Trained(folder, counters.best, *reached, list(counters.history))
 
-        def tell(step: Step) -> None:
-            log.step(step, run.validation.scores)
-            if step.is_best and step.what != "end":  # so that there is a model while the run goes on
-                save_model(model, folder, weights=folder / BEST)
-            on_step(step)
 
-        counters = _fit(run, stage, folder, processes, tell)
-        save_model(model, folder)
-        log.line(f"best: {stage.validation.goal} {counters.best:.4g} after {counters.best_updates:,} updates: {folder}")
-    return _trained(folder, counters)
+def _logged(
+    run: _Run, stage: Stage, folder: Path, processes: Processes, log: Log, on_step: Callable[[Step], None]
+) -> Counters:
+    """Train, and leave the model, the recipe and the log in the folder."""
+    with open_output(str(folder / "recipe.toml")) as stream:
+        stream.write(toml_of(stage).encode())
+    _say_start(log, stage, run, processes)
+
+    def tell(step: Step) -> None:
+        log.step(step, run.validation.scores)
+        if step.is_best and step.what != "end":  # so that there is a model while the run goes on
+            save_model(run.trained, folder, weights=folder / BEST)
+        on_step(step)
+
+    counters = _fit(run, stage, folder, processes, tell)
+    save_model(run.trained, folder)
+    log.line(f"best: {stage.validation.goal} {counters.best:.4g} after {counters.best_updates:,} updates: {folder}")
+    return counters
 
 
 def _fit(run: _Run, stage: Stage, folder: Path, processes: Processes, on_step: Callable[[Step], None]) -> Counters:
-    cost: Callable[[Any], tuple[torch.Tensor, int]] = run.model.loss
     return fit(
-        run.model,
+        run.trained.model,
         batches=PairBatches(run.stream, run.validation.collation, stage.batch, processes),
-        cost=cost,
+        cost=run.trained.model.loss,
         validate=run.validation,
         settings=stage.fit,
         folder=folder,
@@ -144,50 +162,42 @@ class _Run:
     """All that takes part in a run; `name` changes with anything that its weights depend on."""
 
     stream: Stream
-    words: Vocabularies
-    model: Any  # of one of the KINDS
+    trained: TrainedModel
     validation: Validation
     name: str
 
 
 def _assembled(stage: Stage, top: Path, folder: Path, processes: Processes, reindex: bool) -> _Run:
-    stream = _in_turn(processes, lambda: _stream(stage, top, reindex))
-    with_source = not KINDS[stage.kind].reads_images
-    words = _in_turn(
+    data = stage.data
+    stream: Stream = _in_turn(processes, lambda: _stream(stage, top, reindex))
+    words: Vocabularies = _in_turn(
         processes,
-        lambda: _words(stage, folder, stream.corpus, with_source),
-        lambda: Vocabularies.load(folder, with_source=with_source),
+        lambda: find_vocabularies(stage, folder, stream.corpus),
+        lambda: Vocabularies.load(folder, stage.kind),
     )
-    features = Features.open(stage.data.features, stage.data.feature_ids or None) if stage.data.features else None
-    dev = Corpus.of(read(stage.data.dev, stage.data.fields))
+    features = Features.open(data.features, data.feature_ids or None) if data.features else None
+    dev = Corpus.of(read(data.dev, data.fields))
     if not len(dev) or not len(stream):
-        empty = stage.data.train if len(dev) else stage.data.dev
-        raise InputError("holds no examples", "give some", file=empty)
-    model = _model(stage, words, features, stream.corpus, dev, processes)
-    collation = Collation(model, words, features, stage.data.fold_case)
+        raise InputError("holds no examples", "give some", file=data.train if len(dev) else data.dev)
+    model = _model(stage, words, features, stream.corpus, dev).to(processes.device)
+    trained = TrainedModel(model, *words, stage.beam, data.fold_case)
     beam = stage.validation.beam or stage.beam
-    validation = Validation(model, dev, collation, stage.validation, beam)
-    seen = "" if features is None else features.fingerprint(_all_sources(stream.corpus) + _all_sources(dev))
-    name = _name(stage, stream, dev, folder, model, beam, seen)
-    return _Run(stream, words, model, validation, name)
-
-
-def _name(
-    stage: Stage, stream: Stream, dev: Corpus, folder: Path, model: Any, beam: BeamSettings, features: str
-) -> str:
-    return run_fingerprint(
+    validation = Validation(dev, Collation(trained, features), stage.validation, beam)
+    sources = [] if features is None else [*texts_of(stream.corpus, "sources"), *texts_of(dev, "sources")]
+    name = run_fingerprint(
         stage.fit,
         asdict(stage.model),
         asdict(stage.batch),
         asdict(replace(stage.validation, beam=beam)),
-        stage.data.fold_case,
+        data.fold_case,
         None if stage.run.init_from else asdict(stage.subwords),
         [_hash_of_file(folder / name) for name in (SOURCE, TARGET)],
         stream.fingerprint,
         dev.fingerprint,
-        features,
+        "" if features is None else features.fingerprint(sources),
         _hash_of(model),  # seed, standardisation and what it starts from
     )
+    return _Run(stream, trained, validation, name)
 
 
 def _in_turn(processes: Processes, make: Callable[[], Any], find: Callable[[], Any] | None = None) -> Any:
@@ -208,38 +218,20 @@ def _stream(stage: Stage, top: Path, reindex: bool) -> Stream:
         raise
 
 
-def _words(stage: Stage, folder: Path, corpus: Corpus, with_source: bool) -> Vocabularies:
-    return find_vocabularies(
-        folder,
-        stage.run.init_from,
-        corpus,
-        stage.subwords,
-        with_source=with_source,
-        fold_case=stage.data.fold_case,
-    )
-
-
-def _model(
-    stage: Stage, words: Vocabularies, features: Features | None, corpus: Corpus, dev: Corpus, processes: Processes
-) -> Any:
+def _model(stage: Stage, words: Vocabularies, features: Features | None, corpus: Corpus, dev: Corpus) -> Any:
     """A model with its first weights: drawn by the seed, or those of another model."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(stage.run.seed)
-        model = new_model(stage.model, words.source, words.target)
+        model = new_model(stage.model, *words)
     if features is not None:
-        ids = _all_sources(corpus)
-        features.check(ids + _all_sources(dev), size=stage.model.feature_size)
+        ids = list(texts_of(corpus, "sources"))
+        features.check([*ids, *texts_of(dev, "sources")], size=stage.model.feature_size)
         if stage.data.standardise:
             model.standardise(*features.standardisation(list(dict.fromkeys(ids))))
     if stage.run.init_from:
         check_start(stage.run.init_from, kind=stage.kind, settings=stage.model, fold_case=stage.data.fold_case)
         load_weights(model, Path(stage.run.init_from) / WEIGHTS)
-    return model.to(processes.device)
-
-
-def _all_sources(corpus: Corpus) -> list[str]:
-    texts = corpus.texts["sources"]
-    return [texts[number].decode() for number in range(len(corpus))]
+    return model
 
 
 def _hash_of_file(path: Path) -> str:
@@ -255,28 +247,14 @@ def _hash_of(model: torch.nn.Module) -> str:
 
 
 def _say_start(log: Log, stage: Stage, run: _Run, processes: Processes) -> None:
-    weights = sum(weight.numel() for weight in run.model.parameters())
-    words = run.words
-    sizes = f"{len(words.target):,} target" + ("" if words.source is None else f" and {len(words.source):,} source")
+    trained, train, dev = run.trained, run.stream.corpus, run.validation.corpus
+    weights = sum(weight.numel() for weight in trained.model.parameters())
+    source = "" if trained.source is None else f" and {len(trained.source):,} source"
     name = f'stage "{stage.name}": ' if stage.name else ""
     many = "" if processes.ranks == 1 else f", {processes.ranks} processes"
-    log.line(f"{name}{stage.kind} of {weights:,} weights, {sizes} subwords; {processes.device.type}{many}")
+    sizes = f"{len(trained.target):,} target{source} subwords"
+    log.line(f"{name}{stage.kind} of {weights:,} weights, {sizes}; {processes.device.type}{many}")
     by = shown(stage.schedule.schedule.schedule)
-    log.line(f"{len(run.stream.corpus):,} examples, {len(run.stream):,} pairs per epoch by {by}")
-    known = _in_both(run.stream.corpus, run.validation.corpus)
-    if known:
-        log.line(f"{known:,} of {len(run.validation.corpus):,} validation examples have the id of a training example")
-
-
-def _in_both(train: Corpus, dev: Corpus) -> int:
-    ids = dev.texts["ids"]
-    wanted = {ids[number] for number in range(len(dev))}
-    ids = train.texts["ids"]
-    return len(wanted.intersection(ids[number] for number in range(len(train))))
-
-
-def _trained(folder: Path, counters: Counters) -> Trained:
-    assert counters.best is not None
-    return Trained(
-        folder, counters.best, counters.best_updates, counters.updates, counters.epoch, list(counters.history)
-    )
+    log.line(f"{len(train):,} examples, {len(run.stream):,} pairs per epoch by {by}")
+    if known := len(set(texts_of(dev, "ids")).intersection(texts_of(train, "ids"))):
+        log.line(f"{known:,} of {len(dev):,} validation examples have the id of a training example")

@@ -2,21 +2,19 @@
 
 In:   a model, examples with their references, how to search and which scores.
 Out:  each score; the sentences that the model said.
-Not:  when (fit/loop.py), searching (model/beam.py), scoring (score/).
+Not:  when (fit/loop.py), searching (model/folder.py), scoring (score/).
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
 from polyref.data.corpus import Corpus
 from polyref.experiment.pairs import Collation
 from polyref.experiment.recipe import PERPLEXITY, ValidationSection
-from polyref.model.beam import search
 from polyref.model.settings import BeamSettings
 from polyref.score import evaluate
 
@@ -27,7 +25,6 @@ _PAIRS_AT_ONCE = 64
 class Validation:
     """`scores` and `said` are those of the last time that it was called."""
 
-    model: Any
     corpus: Corpus
     collation: Collation
     settings: ValidationSection
@@ -50,13 +47,16 @@ class Validation:
         metrics = [name for name in self.settings.metrics if name != PERPLEXITY]
         scores: dict[str, float] = {}
         if metrics:
-            self.said = self._say()
+            sources = [source.decode() for source in self.corpus.texts["sources"].many(self.examples)]
+            trained, features, at_once = self.collation.trained, self.collation.features, self.settings.at_once
+            texts = trained.generate(sources, features=features, beam=self.beam, batch=at_once)
+            self.said = [best.text for best, *_ in texts]
             found = evaluate(
                 self.said,
                 self.references,
                 metrics=metrics,
                 tokenizer=self.settings.tokenizer,
-                fold_case=self.settings.fold_case or self.collation.fold_case,
+                fold_case=self.settings.fold_case or self.collation.trained.fold_case,
                 allow_empty=True,
             )
             scores = {name: scored.score for name, scored in found.items()}
@@ -64,19 +64,6 @@ class Validation:
             scores[PERPLEXITY] = self._perplexity()
         self.scores = scores
         return scores[self.settings.goal]
-
-    def _say(self) -> list[str]:
-        """The best sentence for each example. Those of like length are searched together."""
-        sources = self.corpus.texts["sources"].many(self.examples)
-        rows = self.collation.rows(sources, [b""] * len(sources))
-        order = sorted(range(len(rows)), key=lambda place: len(rows[place].source))
-        said = [""] * len(rows)
-        for first in range(0, len(order), self.settings.at_once):
-            places = order[first : first + self.settings.at_once]
-            batch = self.collation.batch([rows[place] for place in places], with_targets=False)
-            for place, hypotheses in zip(places, search(self.model, batch, self.beam), strict=True):
-                said[place] = self.collation.words.target.decode(hypotheses[0].tokens)
-        return said
 
     def _perplexity(self) -> float:
         """Of the gold references of the same examples, a subword."""
@@ -89,7 +76,7 @@ class Validation:
         total, count = 0.0, 0
         for first in range(0, len(pairs), _PAIRS_AT_ONCE):
             rows = self.collation.rows(*zip(*pairs[first : first + _PAIRS_AT_ONCE], strict=True))
-            loss, tokens = self.model.loss(self.collation.batch(rows))
+            loss, tokens = self.collation.trained.model.loss(self.collation.batch(rows))
             total += float(loss)
             count += tokens
         return math.exp(min(total / count, 50.0)) if total == total else math.nan

@@ -27,7 +27,7 @@ import numpy as np
 from polyref.data import Fields, Line, Losses, parse, read, render, write
 from polyref.data.formats.jsonl import KEPT, LATTICE, PSEUDO_REFERENCES, record_line
 from polyref.data.formats.parquet import pyarrow
-from polyref.encode import Encoder, open_encoder
+from polyref.encode import open_encoder
 from polyref.errors import InputError, SettingsError, load_extra
 from polyref.example import Example
 from polyref.expansion import ExpandSettings, Tools, expand
@@ -169,8 +169,8 @@ def expander(
     if per_example is not None:
         settings = replace(settings, per_example=per_example)
     # The content of an encoder may change behind its name; the cache must not.
-    found = "" if encoder is None else _opened(encoder).hash
-    return Expander(settings, fields or Fields(), encoder, found, __version__)
+    opened = _tools(encoder).encoder
+    return Expander(settings, fields or Fields(), encoder, "" if opened is None else opened.hash, __version__)
 
 
 class _Column(list[Any]):
@@ -208,14 +208,9 @@ def _without_gaps(reference: Any) -> Any:
 
 
 @lru_cache(maxsize=1)
-def _opened(encoder: str) -> Encoder:
-    """Opened once in each process."""
-    return open_encoder(encoder)
-
-
-@lru_cache(maxsize=1)
 def _tools(encoder: str | None) -> Tools:
-    return Tools(encoder=None if encoder is None else _opened(encoder))
+    """Opened once in each process."""
+    return Tools(encoder=None if encoder is None else open_encoder(encoder))
 
 
 # -- scores against all references, while a trainer evaluates -------------------------------------------------------

@@ -20,7 +20,7 @@ import numpy as np
 from polyref.errors import MissingExtraError, SettingsError
 from polyref.feed.stream import Pair, Stream
 from polyref.schedule import Pairs, check_epoch
-from polyref.schedule.batches import BatchSettings, Lengths, batches, check_batches
+from polyref.schedule.batches import BatchSettings, Lengths, batches, check_batches, count_batches
 from polyref.schedule.schedules import check_share
 
 try:
@@ -276,11 +276,7 @@ class ScheduleBatchSampler(_Sampler[list[int]]):
         return batches(self.stream.schedule, epoch, self.settings, lengths=self._lengths, **share)
 
     def _number(self, epoch: int) -> int:
-        schedule, settings = self.stream.schedule, self.settings
-        if settings.tokens is None and settings.pairs is not None and schedule.settings.schedule != "uniform":
-            found = -(-len(schedule) // settings.pairs)
-        else:
-            found = sum(1 for _ in self._batches(epoch))
+        found = count_batches(self.stream.schedule, epoch, self.settings, self._lengths)
         return found // self.ranks if self.even else len(range(self.rank, found, self.ranks))
 
     @property

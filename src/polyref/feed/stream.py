@@ -107,16 +107,14 @@ class Stream:
             pseudo = np.minimum(numbers["new"].astype(np.int64), settings.fresh.per_example)
         elif settings.limit is not None:
             pseudo = np.minimum(pseudo, np.maximum(settings.limit - gold.astype(np.int64), 0))
-        total = gold + pseudo
-        weights = self.corpus.weights
+        found, weights = Sizes(gold, gold + pseudo), self.corpus.weights
         if weights is None or not settings.schedule.draws:
-            return Sizes(gold, total)
-        slots = np.arange(int(total.sum())) - np.repeat(np.cumsum(total) - total, total)
-        is_gold = slots < np.repeat(gold, total)
-        places = np.repeat(self.corpus.starts[:-1], total) + slots
+            return found
+        examples, slots = found.pair_at(np.arange(found.pairs))
+        is_gold = slots < gold[examples]
         taken = np.ones(len(slots))
-        taken[is_gold] = weights[places[is_gold]]
-        return Sizes(gold, total, taken)
+        taken[is_gold] = weights[(self.corpus.starts[examples] + slots)[is_gold]]
+        return Sizes(gold, found.total, taken)
 
     @cached_property
     def fingerprint(self) -> str:

@@ -10,15 +10,17 @@ processes, and not where it goes on from a checkpoint in the middle of an epoch.
 
 A trainer counts an epoch's batches once, and takes that number for all epochs. Under uniform, where examples come in
 another order each time, the number changes; and processes that get unequal numbers wait for each other for ever. So
-some batches are cut in two: between two examples, if there are two in it. Batches of one pair are joined instead.
+some batches of uniform are cut in two: between two examples, if there are two in it. Under the other schedules, batches
+that do not come out even are made of about one size.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
-from functools import cache, partial
+from collections.abc import Iterator, Sequence
+from functools import partial
+from itertools import chain, islice, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +29,7 @@ import numpy as np
 from polyref.errors import SettingsError, load_extra
 from polyref.feed.pytorch import PairDataset
 from polyref.files import write_whole
-from polyref.schedule.batches import BatchSettings, batches
+from polyref.schedule.batches import BatchSettings, batches, count_batches
 
 transformers = load_extra("transformers", purpose="training with transformers", extra="huggingface")
 load_extra("accelerate", purpose="training with transformers", extra="huggingface")
@@ -57,7 +59,10 @@ class Scheduled:
 
     def train(self, resume_from_checkpoint: str | bool | None = None, **named: Any) -> Any:
         """Train, or go on from a checkpoint."""
-        self._resumed = self._checkpoint(resume_from_checkpoint)
+        found = resume_from_checkpoint
+        if isinstance(found, bool):
+            found = transformers.trainer_utils.get_last_checkpoint(self.args.output_dir) if found else None
+        self._resumed = None if found is None else Path(found)
         return super().train(resume_from_checkpoint=resume_from_checkpoint, **named)  # type: ignore[misc]
 
     def get_train_dataloader(self) -> Any:
@@ -99,11 +104,6 @@ class Scheduled:
             ),
         )
         return self.accelerator.prepare(loader)
-
-    def _checkpoint(self, wanted: str | bool | None) -> Path | None:
-        if isinstance(wanted, bool):
-            wanted = transformers.trainer_utils.get_last_checkpoint(self.args.output_dir) if wanted else None
-        return None if wanted is None else Path(wanted)
 
 
 class _Notes(_Callback):  # type: ignore[misc]
@@ -169,80 +169,59 @@ class EpochBatches:
     """
 
     def __init__(self, data: PairDataset, pairs: int, *, processes: int = 1, epochs: int = 1):
-        self._data = data
-        self._schedule = data.stream.schedule
+        self._data, self._schedule = data, data.stream.schedule
         # Of very little data, batches as large as asked for would leave some processes without any.
-        self._pairs = min(pairs, -(-len(data) // processes))
-        self._is_grouped = self._schedule.settings.schedule == "uniform"
-        self._varies = self._is_grouped and self._schedule.settings.order == "shuffled"
-        self._count, self._cuts = cache(self._counted), cache(self._cuts_counted)
-        counted = range(epochs if self._varies else 1)
-        self._length = -(-max(map(self._count, counted)) // processes) * processes
-        if self._pairs == 1:
+        self._settings = BatchSettings(min(pairs, -(-len(data) // processes)))
+        self._is_grouped = self._schedule.settings.schedule == "uniform" and self._settings.pairs != 1
+        varies = self._is_grouped and self._schedule.settings.order == "shuffled"
+        counts = [count_batches(self._schedule, epoch, self._settings) for epoch in range(epochs if varies else 1)]
+        self._length = -(-max(counts) // processes) * processes
+        if self._settings.pairs == 1:
             self._length = len(data) // processes * processes
-        if len(data) < processes or not all(map(self._can_be_cut, counted)):
+        if len(data) < processes or not all(map(self._comes_out_even, range(len(counts)), counts)):
             raise SettingsError(
                 f"{len(data):,} pairs in batches of at most {pairs} cannot be shared out evenly among "
                 f"{processes} processes; give larger batches, or fewer processes"
             )
 
+    def _comes_out_even(self, epoch: int, count: int) -> bool:
+        return not self._is_grouped or count == self._length or len(self._cut_up(epoch)) == self._length
+
     def __len__(self) -> int:
         return self._length
 
     def __iter__(self) -> Iterator[list[int]]:
-        return self._joined() if self._pairs == 1 else self._cut_up(self._data.epoch)
-
-    def _joined(self) -> Iterator[list[int]]:
-        """A single pair cannot be cut: a few batches hold two. The first, so that too little memory is noticed soon."""
-        joined = len(self._data) - self._length
-        yield from ([2 * number, 2 * number + 1] for number in range(joined))
-        yield from ([number] for number in range(2 * joined, len(self._data)))
-
-    def _cut_up(self, epoch: int) -> Iterator[list[int]]:
-        key = epoch if self._varies else 0
-        missing = self._missing(key)
-        if missing < 0:
+        starts = self._cut_up(self._data.epoch) if self._is_grouped else self._runs()
+        if len(starts) != self._length:
             raise SettingsError(
-                f"epoch {epoch} has {self._count(key):,} batches, and the trainer counts on {self._length:,}; "
+                f"epoch {self._data.epoch} has {len(starts):,} batches, and the trainer counts on {self._length:,}; "
                 "say at the beginning how many epochs there are"
             )
-        between = min(missing, self._cuts(key)[0]) if missing else 0
-        inside = missing - between
-        for batch in self._batches(epoch):
-            cut = self._cut(batch, epoch) if between or inside else 0
-            if cut and between:
-                between -= 1
-            elif not cut and inside and len(batch) > 1:
-                inside, cut = inside - 1, len(batch) // 2
-            else:
-                cut = 0
-            yield from filter(None, (batch[:cut], batch[cut:]))
+        ends = chain(islice(starts, 1, None), [len(self._data)])
+        return (list(range(start, end)) for start, end in zip(starts, ends, strict=True))
 
-    def _batches(self, epoch: int) -> Iterator[list[int]]:
-        return batches(self._schedule, epoch, BatchSettings(self._pairs))
+    def _runs(self) -> Sequence[int]:
+        """Where batches begin: full ones, or where those do not come out even, all of about one size."""
+        full = range(0, len(self._data), self._settings.pairs or 1)
+        if len(full) == self._length:
+            return full
+        # The larger ones first, so that too little memory is noticed soon.
+        size, larger = divmod(len(self._data), self._length)
+        return [number * size + min(number, larger) for number in range(self._length)]
 
-    def _missing(self, epoch: int) -> int:
-        """How many batches must be cut in two."""
-        return self._length - self._count(epoch)
-
-    def _can_be_cut(self, epoch: int) -> bool:
-        return self._missing(epoch) <= 0 or self._missing(epoch) <= sum(self._cuts(epoch))
-
-    def _counted(self, epoch: int) -> int:
-        """How many batches an epoch has before any is cut."""
-        if self._is_grouped and self._pairs > 1:
-            return sum(1 for _ in self._batches(epoch))
-        return -(-len(self._schedule) // self._pairs)
-
-    def _cuts_counted(self, epoch: int) -> tuple[int, int]:
-        """How many batches can be cut between examples, and how many more inside their only example."""
-        several = [bool(self._cut(batch, epoch)) for batch in self._batches(epoch) if len(batch) > 1]
-        return sum(several), len(several) - sum(several)
-
-    def _cut(self, batch: list[int], epoch: int) -> int:
-        """Where to cut a batch so that an example stays whole, as near to the middle as can be; 0 for nowhere."""
-        if not self._is_grouped:
-            return len(batch) // 2
-        examples = self._schedule.pairs(epoch, np.array(batch, np.int64)).examples
-        places = np.flatnonzero(np.diff(examples)) + 1
-        return int(places[np.argmin(np.abs(places - len(batch) / 2))]) if len(places) else 0
+    def _cut_up(self, epoch: int) -> Sequence[int]:
+        """Where batches begin that keep examples together, some of them cut in two so that there are enough."""
+        starts = [batch[0] for batch in batches(self._schedule, epoch, self._settings)]
+        missing = max(0, self._length - len(starts))
+        between: list[int] = []
+        inside: list[int] = []
+        for start, end in pairwise([*starts, len(self._data)]):
+            if len(between) == missing:
+                break
+            examples = self._schedule.pairs(epoch, np.arange(start, end)).examples
+            places = np.flatnonzero(np.diff(examples)) + start + 1
+            if len(places):
+                between.append(int(places[np.argmin(np.abs(places - (start + end) / 2))]))
+            elif end - start > 1:
+                inside.append((start + end) // 2)
+        return sorted([*starts, *(between + inside)[:missing]])

@@ -10,12 +10,11 @@ Weights are safetensors, counters JSON; nothing is ever unpickled.
 from __future__ import annotations
 
 import json
-import math
 import shutil
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import torch
 from safetensors import SafetensorError
@@ -23,6 +22,7 @@ from safetensors.torch import load_file, save_file
 
 from polyref.errors import InputError, SettingsError
 from polyref.files import PARTIAL, whole_folder, whole_path, words_of, writing
+from polyref.settings import Declared, Key, check
 
 BEST = "best.safetensors"
 _CHECKPOINTS = "checkpoints"
@@ -182,14 +182,16 @@ def _counters_of(checkpoint: Path, run: str | None = None) -> Counters:
 
 def _what_is_wrong(content: dict[str, Any]) -> str:
     """What makes these no counters of a run; nothing if they are."""
-    known = fields(Counters)
-    for one in known:
+    kinds = get_type_hints(Counters) | {"history": tuple[float, ...]}
+    for one in fields(Counters):
         if one.name not in content:
             return f'"{one.name}" is missing'
-        if not _fits(content[one.name], one):
-            shown = json.dumps(content[one.name])
-            return f'"{one.name}" cannot be {shown if len(shown) <= 40 else f"{shown[:37]}..."}'
-    if unknown := sorted(content.keys() - {one.name for one in known}):
+        least: Any = one.default if kinds[one.name] is int or one.name == "learning_rate" else None
+        try:
+            check(Key(one.name, kinds[one.name], None, Declared(at_least=least)), content[one.name])
+        except SettingsError as error:
+            return f'"{one.name}" {error.problem[:60]}'
+    if unknown := sorted(content.keys() - kinds.keys()):
         return f'"{unknown[0]}" is unknown'
     if (content["best"] is None) != (not content["history"]):
         return '"best" and "history" contradict each other'
@@ -197,24 +199,6 @@ def _what_is_wrong(content: dict[str, Any]) -> str:
         if content[name] > content["updates"]:
             return f'"{name}" is more than "updates"'
     return ""
-
-
-def _fits(value: Any, one: Any) -> bool:
-    if one.type == "list[float]":
-        return isinstance(value, list) and all(map(_is_number, value))
-    if value is None:
-        return bool(one.type == "float | None")
-    if not _is_number(value):
-        return False
-    if one.type == "int":
-        return isinstance(value, int) and value >= int(one.default)
-    return bool(one.type == "float | None") or (math.isfinite(value) and (one.name != "learning_rate" or value >= 0))
-
-
-def _is_number(value: object) -> bool:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return False
-    return abs(value) < 2**63 if isinstance(value, int) else not math.isnan(value)
 
 
 # -- tensors --------------------------------------------------------------------------------------------------------

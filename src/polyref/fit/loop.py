@@ -217,7 +217,7 @@ def _validated(run: _Run) -> float:
     model.eval()
     with _averaged(run.state), torch.inference_mode():
         value = run.processes.from_first(run.validate)
-    if math.isnan(value):
+    if not math.isfinite(value):
         raise PolyrefError(f"the validation is not a number after {run.counters.updates:,} updates; {_CURE}")
     return value
 

@@ -156,12 +156,12 @@ def _go_on(beam: Beam, log_probs: Tensor, width: int) -> tuple[Beam, Tensor]:
     """The best hypotheses with one more word, and the rows of those that they come from: sentences x hypotheses."""
     sentences, hypotheses, _ = log_probs.shape
     words = log_probs[:, :, EOS + 1 :].flatten(0, 1)  # (sentences * hypotheses) x words: padding and begin are none
-    values, tokens = best_words(words, min(width, words.shape[1]))  # (sentences * hypotheses) x candidates
-    each = values.shape[1]
+    tokens = best_places(words, min(width, words.shape[1]))  # (sentences * hypotheses) x candidates
+    each = tokens.shape[1]
     # Summed in double precision: what differs by a rounding error of single precision is not a tie.
-    totals = beam.log_probs.flatten()[:, None] + values.double().clamp(max=0)
+    totals = beam.log_probs.flatten()[:, None] + words.gather(1, tokens).double().clamp(max=0)
     totals, tokens = totals.reshape(sentences, -1), tokens.reshape(sentences, -1) + EOS + 1
-    chosen = best_candidates(totals, tokens, min(width, hypotheses * each))  # sentences x new hypotheses
+    chosen = best_places(totals, min(width, hypotheses * each), tokens)  # sentences x new hypotheses
     rows = chosen // each + hypotheses * torch.arange(sentences, device=chosen.device)[:, None]
     before = beam.tokens.flatten(0, 1)[rows]  # sentences x new hypotheses x length
     longer = torch.cat([before, tokens.gather(1, chosen)[:, :, None]], 2)
@@ -210,32 +210,22 @@ def _without_dropout(model: object) -> Iterator[None]:
 # equal there is no tie, and where there is one, a stable sort settles it.
 
 
-def best_words(values: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    """The highest values of each row and their places, the lower place first where they are equal: rows x count."""
+def best_places(values: Tensor, count: int, tokens: Tensor | None = None) -> Tensor:
+    """The places of the highest values of each row: rows x count. Where values are equal, the lower token comes first;
+    without tokens, the lower place."""
     highest, places = _highest(values, min(count + 1, values.shape[1]))
-    tied = _has_ties(highest)
-    highest, places = highest[:, :count], places[:, :count]
-    if bool(tied.any()):
-        ordered, settled = values[tied].sort(dim=1, descending=True, stable=True)
-        highest[tied], places[tied] = ordered[:, :count], settled[:, :count]
-    return highest, places
-
-
-def best_candidates(values: Tensor, tokens: Tensor, count: int) -> Tensor:
-    """The places of the highest values of each row, the lower token first where they are equal: rows x count."""
-    highest, places = values.topk(min(count + 1, values.shape[1]), 1)
-    tied = _has_ties(highest)
+    # Of -inf there are many, and none is wanted.
+    tied = ((highest[:, 1:] == highest[:, :-1]) & (highest[:, 1:] > -torch.inf)).any(1)
     places = places[:, :count]
     if bool(tied.any()):
-        by_token = tokens[tied].sort(dim=1, stable=True).indices
-        order = values[tied].gather(1, by_token).sort(dim=1, descending=True, stable=True).indices[:, :count]
-        places[tied] = by_token.gather(1, order)
+        some = values[tied]
+        if tokens is None:
+            places[tied] = some.sort(dim=1, descending=True, stable=True).indices[:, :count]
+        else:
+            by_token = tokens[tied].sort(dim=1, stable=True).indices
+            order = some.gather(1, by_token).sort(dim=1, descending=True, stable=True).indices[:, :count]
+            places[tied] = by_token.gather(1, order)
     return places
-
-
-def _has_ties(highest: Tensor) -> Tensor:
-    """Of -inf there are many, and none is wanted."""
-    return ((highest[:, 1:] == highest[:, :-1]) & (highest[:, 1:] > -torch.inf)).any(1)
 
 
 def _highest(values: Tensor, count: int) -> tuple[Tensor, Tensor]:

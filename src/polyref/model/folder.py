@@ -16,7 +16,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -132,6 +132,24 @@ def _strings(inputs: object, reads: str) -> list[str]:
     return texts
 
 
+class Vocabularies(NamedTuple):
+    """The subwords of sources and targets; `source` is None where sources are features of images."""
+
+    source: Subwords | None
+    target: Subwords
+
+    def save(self, folder: Path) -> None:
+        if self.source is not None:
+            self.source.save(folder / SOURCE)
+        self.target.save(folder / TARGET)  # last: where it is, the other one is as well
+
+    @classmethod
+    def load(cls, folder: Path, kind: str) -> Vocabularies:
+        """Those of a kind of model."""
+        source = None if KINDS[kind].reads_images else Subwords.load(folder / SOURCE)
+        return cls(source, Subwords.load(folder / TARGET))
+
+
 def new_model(settings: Any, source: Subwords | None, target: Subwords) -> Any:
     """A model with fresh weights, for settings of one of the KINDS and for vocabularies."""
     words = {} if source is None else {"source_words": len(source)}
@@ -171,20 +189,15 @@ def save_model(trained: TrainedModel, folder: str | Path, *, weights: Path | Non
                 save_file({name: one.float().contiguous() for name, one in trained.model.state_dict().items()}, new)
         if is_there:
             return
-        trained.target.save(folder / TARGET)
-        if trained.source is not None:
-            trained.source.save(folder / SOURCE)
+        Vocabularies(trained.source, trained.target).save(folder)
         write_whole(folder / ABOUT, (json.dumps({"version": VERSION, **asdict(about)}, indent=1) + "\n").encode())
 
 
 def _holds(folder: Path, about: _About, trained: TrainedModel) -> bool:
     """Whether a folder has this model in it, whatever its weights are."""
+    words = trained.source, trained.target
     try:
-        return (
-            _about(folder) == about
-            and Subwords.load(folder / TARGET) == trained.target
-            and (trained.source is None or Subwords.load(folder / SOURCE) == trained.source)
-        )
+        return _about(folder) == about and Vocabularies.load(folder, about.kind) == words
     except InputError:
         return False
 
@@ -211,12 +224,11 @@ def load_model(folder: str | Path, device: Device = "auto") -> TrainedModel:
     place = device_named(device)
     folder = Path(folder)
     about = _about(folder)
-    target = Subwords.load(folder / TARGET)
-    source = None if KINDS[about.kind].reads_images else Subwords.load(folder / SOURCE)
+    words = Vocabularies.load(folder, about.kind)
     with torch.device("meta"):  # no memory for sizes that the weights do not have
-        model = new_model(about.settings, source, target)
+        model = new_model(about.settings, *words)
     load_weights(model, folder / WEIGHTS)
-    return TrainedModel(model.double().to(place).eval(), source, target, about.beam, about.fold_case)
+    return TrainedModel(model.double().to(place).eval(), *words, about.beam, about.fold_case)
 
 
 def load_weights(model: torch.nn.Module, path: Path) -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from polyref.errors import SettingsError
-from polyref.settings import Declared, required, setting, settings, shown, wanted
+from polyref.settings import Declared, Key, check, required, setting, settings
 
 Scoring = Literal["plain", "normalised", "rewarded"]
 _LARGEST = 100_000
@@ -107,11 +107,9 @@ class BeamSettings:
             raise SettingsError(problem, cure, key="best", also=("beam",))
 
 
-def check_size(name: str, value: int, most: int = _LARGEST) -> None:
-    """Refuse what is not a size: of a model, a beam, a batch."""
-    if not (isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= most):
-        cure = wanted(int, Declared(at_least=1, at_most=most))
-        raise SettingsError(f"is {shown(value)}", cure, key=name)
+def check_size(name: str, value: int) -> None:
+    """Refuse what is not a size: of a beam, a batch."""
+    check(Key(name, int, None, Declared(at_least=1, at_most=_LARGEST)), value)
 
 
 # The paper's: a beam of 15 and a length reward for translation, a beam of 5 for captions.

@@ -16,7 +16,7 @@ import numpy as np
 from polyref.errors import SettingsError
 from polyref.schedule import SCHEDULES, Pairs, Schedule, ScheduleName, ScheduleSettings, Sizes, check_epoch
 from polyref.schedule.mixing import Numbers, key_of, permute
-from polyref.schedule.schedules import check_share
+from polyref.schedule.schedules import BLOCK, check_share
 from polyref.settings import setting, settings
 
 Lengths = Callable[[Pairs], Numbers]
@@ -186,22 +186,22 @@ def accounts(
     found = []
     for name in SCHEDULES:
         schedule = Schedule(sizes, ScheduleSettings(name, seed=seed))
-        if settings.tokens is not None or settings.pairs is None:
-            own = replace(settings, bucket=0) if name == "uniform" else settings
-            updates = sum(1 for _ in batches(schedule, 0, own, lengths=lengths))
-        elif name == "uniform":
-            updates = _count_grouped(sizes, settings.pairs)
-        else:
-            updates = -(-len(schedule) // settings.pairs)
-        found.append(Account(name, len(schedule), updates))
+        own = replace(settings, bucket=0) if name == "uniform" else settings
+        found.append(Account(name, len(schedule), count_batches(schedule, 0, own, lengths)))
     return found
 
 
-def _count_grouped(sizes: Sizes, most: int) -> int:
-    """The number of batches of at most `most` pairs that uniform has: as `_grouped` cuts them, without making them."""
+def count_batches(schedule: Schedule, epoch: int, settings: BatchSettings, lengths: Lengths | None = None) -> int:
+    """How many batches an epoch has. By tokens they are made and counted; else the numbers of references tell."""
+    most = settings.pairs
+    if most is None or settings.tokens is not None:
+        return sum(1 for _ in batches(schedule, epoch, settings, lengths=lengths))
+    if schedule.settings.schedule != "uniform":
+        return -(-len(schedule) // most)
     updates = waiting = 0
-    for first in range(0, sizes.examples, 1 << 16):
-        for pairs in sizes.total[first : first + (1 << 16)].tolist():
+    for first in range(0, schedule.sizes.examples, BLOCK):  # as _grouped cuts them
+        places = np.arange(first, min(first + BLOCK, schedule.sizes.examples), dtype=np.int64)
+        for pairs in schedule.sizes.total[schedule.example_at(places, epoch)].tolist():
             if waiting and waiting + pairs > most:
                 updates, waiting = updates + 1, 0
             if pairs <= most:
