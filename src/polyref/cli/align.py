@@ -21,13 +21,9 @@ def align(
     file: o.Input,
     *,
     pair: Annotated[
-        tuple[str, str],
-        typer.Option("--pair", metavar="I J", help="Two references: numbers from 0, or letters as in drawings."),
+        tuple[str, str], typer.Option(metavar="I J", help="Two references: numbers from 0, or letters as in drawings.")
     ] = ("0", "1"),
-    output: Annotated[
-        str | None,
-        typer.Option("-o", "--output", metavar="OUT", help="Draw it: svg, png, html or json; {id} in the name."),
-    ] = None,
+    output: Annotated[str | None, o.output("Draw it: svg, png, html or json; {id} in the name.", "OUT")] = None,
     drawing: DrawSettings,
     align: AlignSettings,
     preset: o.PresetOption = None,

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
-import typer
-
 from polyref.cli import options as o
 from polyref.errors import SettingsError
 from polyref.lattice import Lattice, Sentence
@@ -47,9 +45,7 @@ class DemoSettings:
 @o.from_settings()
 def demo(
     settings: DemoSettings,
-    page: Annotated[
-        str | None, typer.Option("-o", "--output", metavar="FILE", help="Write a page (html) that draws all lattices.")
-    ] = None,
+    page: Annotated[str | None, o.output("Write a page (html) that draws all lattices.")] = None,
 ) -> None:
     """Show pseudo-references of the examples in the package.
 

@@ -32,14 +32,12 @@ _NOT_OF_ENCODERS = ("average", "validate_every", "recent", "patience", "precisio
 def train(
     texts: Texts,
     *,
-    output: Annotated[str, typer.Option("-o", "--output", metavar="FOLDER", help="Folder of the encoder.")],
+    output: Annotated[str, o.output("Folder of the encoder.", "FOLDER")],
     without: Annotated[
-        list[str] | None,
-        typer.Option("--without", metavar="FILE", help="Leave out the sentences of this file; may be given again."),
+        list[str] | None, typer.Option(metavar="FILE", help="Leave out the sentences of this file; may be given again.")
     ] = None,
     vectors: Annotated[
-        str | None,
-        typer.Option("--vectors", metavar="FILE", help="Start from word vectors (npz, GloVe or fastText text)."),
+        str | None, typer.Option(metavar="FILE", help="Start from word vectors (npz, GloVe or fastText text).")
     ] = None,
     settings: TrainSettings,
     threads: Annotated[
@@ -169,9 +167,7 @@ def calibrate(
     name: Name,
     texts: Texts,
     *,
-    use: Annotated[
-        Use, typer.Option("--use", help="Of data sets: their references, their sources, or both.")
-    ] = "references",
+    use: Annotated[Use, typer.Option(help="Of data sets: their references, their sources, or both.")] = "references",
     settings: TextSettings,
     save: Annotated[bool, typer.Option("--save", help="Write the baseline into the encoder's folder.")] = False,
     as_json: o.JsonOption = False,

@@ -18,12 +18,12 @@ _NAMED = 3
 def features(
     images: Annotated[list[str], typer.Argument(metavar="IMAGE", help="Image files, and folders of them.")],
     *,
-    model: Annotated[str, typer.Option("--model", metavar="FILE", help="Image model in the ONNX format.")],
-    output: Annotated[str, typer.Option("-o", "--output", metavar="FILE", help="Output, an .npz file.")],
+    model: Annotated[str, typer.Option(metavar="FILE", help="Image model in the ONNX format.")],
+    output: Annotated[str, o.output("Output, an .npz file.")],
     settings: ImageSettings,
     ids: Annotated[
         Literal["name", "number"],
-        typer.Option("--ids", help="Ids: the file name without its suffix, or the last number in it, as in COCO."),
+        typer.Option(help="Ids: the file name without its suffix, or the last number in it, as in COCO."),
     ] = "name",
     as_json: o.JsonOption = False,
 ) -> None:

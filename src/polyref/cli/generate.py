@@ -42,23 +42,14 @@ def generate(
         typer.Argument(metavar="INPUT", help="Sources in any format, or one per line (.txt); - reads standard input."),
     ],
     *,
-    output: Annotated[
-        str, typer.Option("-o", "--output", metavar="OUT", help="Output: records, or lines if it ends in .txt.")
-    ] = "-",
-    features: Annotated[
-        str | None, typer.Option("--features", metavar="FILE", help="Captioners: features of the images.")
-    ] = None,
+    output: Annotated[str, o.output("Output: records, or lines if it ends in .txt.", "OUT")] = "-",
+    features: Annotated[str | None, typer.Option(metavar="FILE", help="Captioners: features of the images.")] = None,
     feature_ids: Annotated[
-        str | None,
-        typer.Option("--feature-ids", metavar="FILE", help="Their ids, one per line, if that file has none."),
+        str | None, typer.Option(metavar="FILE", help="Their ids, one per line, if that file has none.")
     ] = None,
     beam: Annotated[dict[str, Any], o.Given(BeamSettings, "as in the recipe")],
-    batch: Annotated[
-        int, typer.Option("--batch", metavar="N", help="Sources per batch; the result does not depend on it.")
-    ] = 32,
-    device: Annotated[
-        Device, typer.Option("--device", help="auto: a GPU if there is one, else the processor.")
-    ] = "auto",
+    batch: Annotated[int, typer.Option(metavar="N", help="Sources per batch; the result does not depend on it.")] = 32,
+    device: Annotated[Device, typer.Option(help="auto: a GPU if there is one, else the processor.")] = "auto",
     input_format: o.SourcesFromOption = None,
     reading: ReadSettings,
     as_json: o.JsonOption = False,

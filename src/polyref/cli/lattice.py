@@ -59,14 +59,10 @@ def lattice(
     file: o.Input,
     *,
     output: Annotated[
-        str | None,
-        typer.Option(
-            "-o", "--output", metavar="OUT", help="Write it: svg, png, html, tex, dot, fst or json; {id} in the name."
-        ),
+        str | None, o.output("Write it: svg, png, html, tex, dot, fst or json; {id} in the name.", "OUT")
     ] = None,
     highlight: Annotated[
-        str,
-        typer.Option("--highlight", metavar="N|TEXT", help="Mark the N-th best sentence, or a text; 0 marks none."),
+        str, typer.Option(metavar="N|TEXT", help="Mark the N-th best sentence, or a text; 0 marks none.")
     ] = "1",
     drawing: DrawSettings,
     show: ShowSettings,

@@ -47,6 +47,11 @@ PresetOption = Annotated[
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one machine-readable object.")]
 
 
+def output(help: str, metavar: str = "FILE") -> Any:
+    """The option that names the output."""
+    return typer.Option("-o", "--output", metavar=metavar, help=help)
+
+
 # -- options made from settings ---------------------------------------------------------------------------------------
 
 

@@ -70,18 +70,15 @@ def stream(
     *,
     settings: StreamSettings,
     language_model: Annotated[
-        str | None, typer.Option("--language-model", metavar="NAME", help="What judges fluency: english, or a folder.")
+        str | None, typer.Option(metavar="NAME", help="What judges fluency: english, or a folder.")
     ] = None,
-    output: Annotated[
-        str,
-        typer.Option("-o", "--output", metavar="FILE", help="Output; {epoch} in the name gives one file per epoch."),
-    ] = "-",
+    output: Annotated[str, o.output("Output; {epoch} in the name gives one file per epoch.")] = "-",
     share: ShareSettings,
     writing: WriteSettings,
     count: Annotated[bool, typer.Option("--count", help="Only count pairs and updates of every schedule.")] = False,
     batch: Annotated[dict[str, Any], o.Given(BatchSettings, needs="--count")],
     index: Annotated[
-        str | None, typer.Option("--index", metavar="FOLDER", help="Folder of indexes.  [default: user's cache]")
+        str | None, typer.Option(metavar="FOLDER", help="Folder of indexes.  [default: user's cache]")
     ] = None,
     reindex: Annotated[bool, typer.Option("--reindex", help="Index the file again: it has changed.")] = False,
     reading: ReadSettings,

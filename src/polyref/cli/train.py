@@ -19,16 +19,13 @@ if TYPE_CHECKING:
 def train(
     recipe: Annotated[str | None, typer.Argument(metavar="RECIPE", help="A TOML file; see docs/recipes.md.")] = None,
     override: Annotated[
-        list[str] | None,
-        typer.Option("--override", metavar="FILE", help="A TOML file that changes keys; may be given again."),
+        list[str] | None, typer.Option(metavar="FILE", help="A TOML file that changes keys; may be given again.")
     ] = None,
     changed: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="Change one key, such as fit.epochs=3; may be given again."),
     ] = None,
-    output: Annotated[
-        str | None, typer.Option("-o", "--output", metavar="FOLDER", help="Folder of the model, instead of run.output.")
-    ] = None,
+    output: Annotated[str | None, o.output("Folder of the model, instead of run.output.", "FOLDER")] = None,
     reindex: Annotated[bool, typer.Option("--reindex", help="Index the training file again: it has changed.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing while it trains; train.log has it.")] = False,
     check: Annotated[bool, typer.Option("--check", help="Only check the recipe, and print it with all keys.")] = False,
