@@ -181,5 +181,5 @@ def test_the_format_of_the_documentation_needs_nothing_but_a_place_in_the_dict(
     with pytest.raises(InputError, match=r'in\.blocks:4: "references" is empty; give at least one'):
         list(read(tmp_path / "in.blocks"))
     broken = Example("x", "s", (Reference("two\nlines"),))
-    with pytest.raises(OutputError, match='a text of example "x" has line breaks, which blocks cannot hold'):
+    with pytest.raises(SettingsError, match='a text of example "x" has line breaks, which blocks cannot hold'):
         write([broken], tmp_path / "new.blocks")

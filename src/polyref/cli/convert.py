@@ -10,6 +10,7 @@ import typer
 from polyref.cli import options as o
 from polyref.data import Input, Losses, ReadSettings, WriteReport, WriteSettings
 from polyref.data.writing import check_not_input, write_unique
+from polyref.errors import SettingsError
 
 
 @o.from_settings()
@@ -30,9 +31,11 @@ def convert(
     OUT ends in .jsonl, .parquet, .json (COCO), .csv, .tsv or .src (parallel text: out.src, out.ref0, out.ref1, ...),
     and may have .gz or .zst after that. Several files are parallel text: sources, then references.
     """  # fmt: skip
-    check_not_input(output, settings, Input.of(files, reading.format, reading.max_line_bytes))
-    not_read = Losses()
-    examples = o.read_with(reading, files, limit=limit, losses=not_read)
+    if limit is not None and limit < 1:
+        raise SettingsError(f"is {limit}", "give 1 or more", key="limit")
+    input, not_read = Input.of(files, reading), Losses()
+    check_not_input(output, input, settings.format)
+    examples = input.examples(limit=limit, losses=not_read)
     report = replace(write_unique(examples, output, reading.fields, settings), not_read=not_read)
     losses = {"not_read": report.not_read.counts, "not_kept": report.not_kept.counts}
     o.beside(output).write(o.one_object(asdict(report) | losses) if as_json else _for_a_person(report))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 import typer
 
 from polyref.cli import options as o
-from polyref.data import Input, Losses, ReadSettings, WriteSettings, open_output
+from polyref.data import Input, Losses, ReadSettings, open_output
 from polyref.data.formats import format_of_name
 from polyref.data.opening import check_output_is_none_of, without_compression
 from polyref.data.reading import Source, read_sources
@@ -50,7 +50,7 @@ def generate(
     beam: Annotated[dict[str, Any], o.Given(BeamSettings, "as in the recipe")],
     batch: Annotated[int, typer.Option(metavar="N", help="Sources per batch; the result does not depend on it.")] = 32,
     device: Annotated[Device, typer.Option(help="auto: a GPU if there is one, else the processor.")] = "auto",
-    input_format: o.SourcesFromOption = None,
+    format: o.SourcesFromOption = None,
     reading: ReadSettings,
     as_json: o.JsonOption = False,
 ) -> None:
@@ -69,18 +69,14 @@ def generate(
     images = _features(trained, features, feature_ids)
     losses = Losses()
 
-    def sources(losses: Losses) -> Iterator[Source]:
-        return read_sources(
-            input, reading.fields, format=input_format, max_line_bytes=reading.max_line_bytes, losses=losses
-        )
-
-    if images is not None and _can_be_read_twice(input):
+    sources = partial(read_sources, input, reading, format=format)
+    if images is not None and Input.of(input).can_be_read_again:
         # Ids without features are refused before hours of search go into the others.
-        images.check([source.text for source in sources(Losses()) if source.text not in images])
+        images.check([source.text for source in sources() if source.text not in images])
     with o.progress_bar(input, "generating", "hypotheses", rate_digits=1) as show, open_output(output) as stream:
         generation = partial(trained.generate, features=images, beam=settings, batch=batch)
         best = None if as_text else settings.best
-        written = _write(sources(losses), generation, batch, best, stream, show)
+        written = _write(sources(losses=losses), generation, batch, best, stream, show)
     _show(*written, output, as_json)
     if not as_json:
         o.say_losses(input, "not read", losses)
@@ -88,7 +84,7 @@ def generate(
 
 def _check_output(output: str, input: str, model: str, features: str | None, feature_ids: str | None) -> None:
     """Refuse to write over what is read, and over what else a run keeps in its folder."""
-    check_not_input(output, WriteSettings("jsonl"), Input.of(input))
+    check_not_input(output, Input.of(input))
     kept = [path for pattern in _KEPT for path in Path(model).glob(pattern)]
     read = {f"{path.name} of the model": path for path in kept}
     check_output_is_none_of(output, {**read, "the file of features": features, "the file of ids": feature_ids})
@@ -131,12 +127,6 @@ def _features(trained: TrainedModel, features: str | None, ids: str | None) -> F
     images = Features.open(features, ids)
     images.check([], size=trained.model.settings.feature_size)
     return images
-
-
-def _can_be_read_twice(input: str) -> bool:
-    """Whether it is a file, or several; a pipe can be read once."""
-    found = Input.of(input)
-    return all(path != "-" and Path(path).is_file() for path in found.parallel_files() or found.paths)
 
 
 def _write(

@@ -15,9 +15,9 @@ import typer
 
 from polyref.align import AlignSettings
 from polyref.cli import options as o
-from polyref.data import ReadSettings
+from polyref.data import Input, ReadSettings
 from polyref.data.formats.jsonl import decimal_text
-from polyref.data.opening import display_name, read_lines
+from polyref.data.opening import display_name, located, read_lines
 from polyref.encode import open_encoder
 from polyref.errors import InputError, SettingsError
 from polyref.example import Example
@@ -183,15 +183,13 @@ def lattices_of(
     encoder = open_encoder(tools.encoder) if tools.encoder is not None else None
     engine = engine_named(tools.engine, o.say_compiling)
     found = False
-    for example in o.read_with(reading, file, require_source=False):
+    for example in Input.of(file, reading).examples(require_source=False):
         if id is not None and example.id != id:
             continue
         found = True
         texts = [reference.text for reference in example.references]
-        try:
+        with located(display_name(file), example.line):
             lattice = Lattice.from_references(texts, align=align, text=text, encoder=encoder, engine=engine)
-        except InputError as error:
-            raise InputError(error.problem, error.cure, file=display_name(file), line=example.line) from None
         yield example, lattice
     if not found:
         raise InputError(f'there is no example with the id "{id}"', "check the id", file=display_name(file))

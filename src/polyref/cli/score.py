@@ -59,16 +59,8 @@ def score(
     if [hypotheses, *references].count("-") > 1:
         raise SettingsError("standard input can be read once", "name a file for the other")
     losses = Losses()
-    written = read_hypotheses(
-        hypotheses,
-        id_field=reading.fields.id,
-        hypothesis_field=scoring.hypothesis_field,
-        allow_empty=scoring.allow_empty,
-        max_line_bytes=reading.max_line_bytes,
-    )
-    gold = read_references(
-        references, reading.fields, format=reading.format, max_line_bytes=reading.max_line_bytes, losses=losses
-    )
+    written = read_hypotheses(hypotheses, reading, scoring.hypothesis_field, allow_empty=scoring.allow_empty)
+    gold = read_references(references, reading, losses)
     pairs = pair(written, gold)
     found = evaluate(
         pairs.hypotheses,

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from polyref.cli import options as o
-from polyref.data import Losses, ReadSettings
+from polyref.data import Input, Losses, ReadSettings
 from polyref.text import TextSettings
 
 MOST_BARS = 8  # numbers of references that a person wants to see one by one
@@ -28,7 +28,7 @@ def stats(files: o.Inputs, text: TextSettings, reading: ReadSettings, as_json: o
     for paths in sets:
         losses = Losses()
         name = paths if isinstance(paths, str) else paths[0]
-        found[name] = statistics(o.read_with(reading, paths, require_source=False, losses=losses), text)
+        found[name] = statistics(Input.of(paths, reading).examples(require_source=False, losses=losses), text)
         if not as_json:
             o.say_losses(name, "not read", losses)
     lines = [o.one_object({"file": name, **summary}) for name, summary in found.items()]

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 import typer
 
 from polyref.cli import options as o
-from polyref.data import Fields, Input, ReadSettings, WriteSettings, open_output, read
-from polyref.data.opening import open_outputs, without_compression
+from polyref.data import Input, ReadSettings, WriteSettings, open_output
+from polyref.data.opening import located, open_outputs, without_compression
 from polyref.data.writing import check_not_input, write_unique
 from polyref.errors import InputError, SettingsError
 from polyref.feed.stream import StreamSettings
@@ -100,19 +100,16 @@ def stream(
     elif batch or as_json:
         key = next(iter(batch), "as_json")
         raise SettingsError("has no effect without --count", "add that, or leave it out", key=key)
-    input = Input.of(files, reading.format, reading.max_line_bytes)
-    target = _Target(output, _format(share.pair_format, output), share, writing.line_breaks, input, reading.fields)
+    input = Input.of(files, reading)
+    target = _Target(output, _format(share.pair_format, output), share, writing.line_breaks, input)
     if index == "":
         raise SettingsError("has no name", "name a folder, or leave it out", key="index")
     place = None if index is None else Path(index)
     with ExitStack() as stack:
         with _progress(input.name) as show:
-            corpus = stack.enter_context(indexed(input, reading.fields, folder=place, renew=reindex, on_progress=show))
-        try:
+            corpus = stack.enter_context(indexed(input, folder=place, renew=reindex, on_progress=show))
+        with located(input.name):
             pairs = Stream(corpus, settings, _tools(settings.fresh, language_model))
-        except InputError as error:
-            error.file = error.file or input.name
-            raise
         if count:
             _count(pairs, batch, share.epochs, as_json)
         else:
@@ -148,7 +145,6 @@ class _Target:
     share: ShareSettings
     line_breaks: str
     input: Input
-    fields: Fields
 
     def write(self, stream: Stream) -> None:
         epochs = self.share.all_epochs
@@ -180,7 +176,7 @@ class _Target:
         path = self.output.replace(_EPOCH, str(epochs[0]))
         paths = self._two(path) if self.format == "parallel" else [path]
         for one in paths:
-            self._check_not_input(one)
+            check_not_input(one, self.input)
         with ExitStack() as stack:
             if self.format == "parallel":
                 streams = stack.enter_context(open_outputs(paths))
@@ -197,9 +193,6 @@ class _Target:
             raise SettingsError("parallel text is two files", "give -o NAME, which makes NAME.src and NAME.trg")
         packing = next((suffix for suffix in (".gz", ".zst") if path.endswith(suffix)), "")
         return [f"{path.removesuffix(packing)}.{ending}{packing}" for ending in self.share.endings]
-
-    def _check_not_input(self, path: str) -> None:
-        check_not_input(path, WriteSettings("jsonl"), self.input)
 
     def _check_breaks(self, stream: Stream) -> None:
         """Refuse texts that the format has no way to write, before anything is written."""
@@ -223,17 +216,16 @@ class _Target:
         settings = WriteSettings(cast(Any, self.format))
         for epoch in epochs:
             path = self.output.replace(_EPOCH, str(epoch))
-            self._check_not_input(path)
-            write_unique(self._with_other_keys(examples_of_epoch(stream, epoch)), path, self.fields, settings)
+            check_not_input(path, self.input)
+            examples = self._with_other_keys(examples_of_epoch(stream, epoch))
+            write_unique(examples, path, self.input.settings.fields, settings)
 
     def _with_other_keys(self, examples: Iterator[Example]) -> Iterator[Example]:
         """The index knows sources and references; what else a loader needs, such as the split, is in the file."""
         if not self.input.can_be_read_again:
             yield from examples
             return
-        input = self.input
-        whole = read(input.paths, self.fields, format=input.format, max_line_bytes=input.max_line_bytes)
-        for example, read_again in zip(examples, whole, strict=True):
+        for example, read_again in zip(examples, self.input.examples(), strict=True):
             yield replace(read_again, references=example.references, pseudo_references=(), lattice=None)
 
 

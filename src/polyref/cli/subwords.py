@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from polyref.cli import options as o
-from polyref.data import Input, ReadSettings, WriteSettings, open_output
+from polyref.data import Input, ReadSettings, open_output
 from polyref.data.formats import SourceFormat
 from polyref.data.opening import check_output_is_none_of, open_input, text_lines
 from polyref.data.reading import are_lines, read_sources
@@ -43,7 +43,7 @@ def learn(
     ],
     side: Annotated[Side, typer.Option(help="Of data sets: their sources, their gold references, or both.")] = "target",
     fold_case: Annotated[bool, typer.Option("--fold-case", help="Turn the text into lower case first.")] = False,
-    input_format: o.SourcesFromOption = None,
+    format: o.SourcesFromOption = None,
     reading: ReadSettings,
     as_json: o.JsonOption = False,
 ) -> None:
@@ -54,13 +54,13 @@ def learn(
     from polyref.text.subwords import Subwords
 
     for file in files:
-        check_not_input(output, WriteSettings("jsonl"), Input.of(file))
+        check_not_input(output, Input.of(file))
     counted = 0
 
     def texts() -> Iterator[str]:
         nonlocal counted
         for file in files:
-            for text in _texts(file, side, input_format, reading):
+            for text in _texts(file, side, format, reading):
                 counted += 1
                 yield text.lower() if fold_case else text
 
@@ -77,11 +77,11 @@ def learn(
 
 def _texts(file: str, side: Side, format: SourceFormat | None, reading: ReadSettings) -> Iterator[str]:
     if are_lines(file, format) or side == "source":
-        for source in read_sources(file, reading.fields, format=format, max_line_bytes=reading.max_line_bytes):
+        for source in read_sources(file, reading, format=format):
             yield source.text
         return
     assert format != "lines"
-    for example in o.read_with(replace(reading, format=format), file, require_source=side == "both"):
+    for example in Input.of(file, replace(reading, format=format)).examples(require_source=side == "both"):
         if side == "both":
             source = example.source
             yield source if isinstance(source, str) else json.dumps(source, ensure_ascii=False)
@@ -134,7 +134,7 @@ def _restored(line: str, subwords: Subwords, numbers: dict[str, int], file: str,
 
 def _rewrite(file: str, output: str, change: Callable[[Sequence[str], int], list[str]], max_line_bytes: int) -> None:
     """Line by line; a last line without an end stays without one."""
-    check_not_input(output, WriteSettings("jsonl"), Input.of(file))
+    check_not_input(output, Input.of(file))
     first = 1
     with open_input(file) as opened, open_output(output) as stream:
         lines = text_lines(opened, max_line_bytes=max_line_bytes, keep_ends=True)

@@ -50,7 +50,7 @@ def format_of_content(reading: Reading) -> Format:
     named, line = format_of_name(reading.file.path), reading.file.first
     if named is None and line and _is_prose(line):
         problem = "this is neither JSON, nor Parquet, nor a table with a header"
-        cure = "name the format with --from, or for parallel text the files of references too"
+        cure = "set format, or for parallel text name the files of references too"
         raise reading.wrong(problem, cure)
     return named if named is not None and FORMATS[named].looks is None else "jsonl"
 

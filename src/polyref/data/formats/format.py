@@ -19,7 +19,7 @@ from typing import Any, BinaryIO, Literal, NamedTuple
 
 from polyref.data.formats.jsonl import KEPT, LATTICE, PSEUDO_REFERENCES, Fields, dump, is_whole, value_texts
 from polyref.data.opening import MAX_LINE_BYTES, Line, Opened
-from polyref.errors import InputError, OutputError
+from polyref.errors import InputError, OutputError, SettingsError
 
 LineBreaks = Literal["refuse", "space"]
 JSON = ":json"  # a column whose name ends in this holds JSON, and its key is the name without that
@@ -59,9 +59,9 @@ class Reading:
     def wrong(self, problem: str, cure: str, line: int | None = None) -> InputError:
         return InputError(problem, cure, file=self.file.name, line=line)
 
-    def no_column(self, name: str, option: str, names: Sequence[str], line: int | None = None) -> InputError:
+    def no_column(self, name: str, setting: str, names: Sequence[str], line: int | None = None) -> InputError:
         there = ", ".join(f'"{name}"' for name in names[:20])
-        cure = f"name another with {option} (the columns here: {there})"
+        cure = f"name another with {setting} (the columns here: {there})"
         return self.wrong(f'there is no column "{name}"', cure, line)
 
     def json_piece(self, text: str, what: str, line: int) -> str:
@@ -281,7 +281,7 @@ class Spool:
         what = "tabs or line breaks" if tabs else "line breaks"
         if self.line_breaks == "refuse":
             problem = f'{self.path}: a text of example "{id}" has {what}, which {format} cannot hold'
-            raise OutputError(f"{problem}; choose another format, or --line-breaks space")
+            raise SettingsError(problem, "choose another format, or set line_breaks to space")
         self.losses.add(f"texts with {what} (written as spaces)")
         return re.sub(r"[\t\r\n]+" if tabs else r"[\r\n]+", " ", text)
 

@@ -175,9 +175,9 @@ def parse(line: Line, path: str, fields: Fields, *, require_source: bool = True)
 def _example(record: Any, text: str, number: int, fields: Fields, require_source: bool) -> Example:
     check_object(record)
     if fields.references not in record:
-        raise missing(fields.references, "--references-field", record)
+        raise missing(fields.references, "references_field", record)
     if require_source and fields.source not in record:
-        raise missing(fields.source, "--source-field", record)
+        raise missing(fields.source, "source_field", record)
     references = _need(record[fields.references], list, f'"{fields.references}"', "give a list of strings")
     if not references:
         raise InputError(f'"{fields.references}" is empty', "give at least one")
@@ -199,9 +199,9 @@ def check_object(record: Any, cure: str = ONE_OBJECT, what: str = "the line") ->
         raise InputError(f"{what} holds {_kind(record)}, not an object", cure)
 
 
-def missing(key: str, option: str, record: Mapping[str, Any]) -> InputError:
+def missing(key: str, setting: str, record: Mapping[str, Any]) -> InputError:
     keys = ", ".join(f'"{key}"' for key in list(record)[:8]) or "none"
-    return InputError(f'"{key}" is missing', f"add it, or name another key with {option} (the keys here: {keys})")
+    return InputError(f'"{key}" is missing', f"add it, or name another key with {setting} (the keys here: {keys})")
 
 
 def id_of(record: Mapping[str, Any], number: int, fields: Fields) -> str:

@@ -89,9 +89,9 @@ def _check_schema(schema: Any, reading: Reading) -> None:
         raise reading.wrong(f'the column "{twice}" comes twice', "give each its own name")
     kind = _type_of(schema, fields.references)
     if kind is None and reading.needs_references:
-        raise reading.no_column(fields.references, "--references-field", schema.names)
+        raise reading.no_column(fields.references, "references_field", schema.names)
     if reading.needs_source and _type_of(schema, fields.source) is None:
-        raise reading.no_column(fields.source, "--source-field", schema.names)
+        raise reading.no_column(fields.source, "source_field", schema.names)
     if kind is None or fields.references + JSON in schema.names:
         return
     texts = kind.value_type if _is_list(kind, types) else None

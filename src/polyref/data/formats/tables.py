@@ -92,9 +92,9 @@ def columns_of(names: Sequence[str], reading: Reading, line: int = 1) -> Columns
     references, has_row_each = _reference_columns(places, fields)
     source = _first(places, [fields.source, fields.source + JSON, *_source_names(fields)])
     if not references and reading.needs_references:
-        raise reading.no_column(_column_name(fields), "--references-field", names, line)
+        raise reading.no_column(_column_name(fields), "references_field", names, line)
     if source is None and reading.needs_source:
-        raise reading.no_column(fields.source, "--source-field", names, line)
+        raise reading.no_column(fields.source, "source_field", names, line)
     of_row = {name: places.get(name) if has_row_each else None for name in (WEIGHT, BLEU, REPEAT)}
     # Without pseudo-references it is somebody's own column, such as people's ratings.
     fluency = places.get(FLUENCY) if of_row[BLEU] is not None else None
