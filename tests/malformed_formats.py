@@ -34,8 +34,7 @@ _DAMAGED = _GOOD[:8] + bytes(byte ^ 0x55 for byte in _GOOD[8:60]) + _GOOD[60:]
 _PARQUET = {
     "a Parquet without references": (
         parquet(source=["s"], captions=[["a"]]),
-        'there is no column "references"; name another with references_field '
-        '(the columns here: "source", "captions")',
+        'there is no column "references"; name another with references_field (the columns here: "source", "captions")',
         None,
     ),
     "a Parquet without source": (
@@ -194,8 +193,7 @@ _COCO = {
 _CSV = {
     "a table without references": (
         b"id,source,text\n1,s,a\n",
-        'there is no column "reference"; name another with references_field '
-        '(the columns here: "id", "source", "text")',
+        'there is no column "reference"; name another with references_field (the columns here: "id", "source", "text")',
         1,
     ),
     "a table without source": (b"id,prompt,ref\n", 'there is no column "source"; name another with source_field', 1),

@@ -5,8 +5,6 @@ from __future__ import annotations
 import sys
 from typing import Annotated
 
-import typer
-
 from polyref.align import AlignSettings
 from polyref.cli import options as o
 from polyref.cli.lattice import DrawSettings, about, lattices_of, with_files
@@ -20,9 +18,10 @@ from polyref.text import TextSettings
 def align(
     file: o.Input,
     *,
-    pair: Annotated[
-        tuple[str, str], typer.Option(metavar="I J", help="Two references: numbers from 0, or letters as in drawings.")
-    ] = ("0", "1"),
+    pair: Annotated[tuple[str, str], o.option("I J", "Two references: numbers from 0, or letters as in drawings.")] = (
+        "0",
+        "1",
+    ),
     output: Annotated[str | None, o.output("Draw it: svg, png, html or json; {id} in the name.", "OUT")] = None,
     drawing: DrawSettings,
     align: AlignSettings,

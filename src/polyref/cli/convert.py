@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import asdict, replace
 from typing import Annotated
 
-import typer
-
 from polyref.cli import options as o
 from polyref.data import Input, Losses, ReadSettings, WriteReport, WriteSettings
 from polyref.data.writing import check_not_input, write_unique
@@ -16,13 +14,12 @@ from polyref.errors import SettingsError
 @o.from_settings()
 def convert(
     files: o.Inputs,
-    output: Annotated[str, typer.Argument(metavar="OUT", help="Output; its name tells the format.")],
+    output: Annotated[str, o.argument("OUT", "Output; its name tells the format.")],
     *,
     reading: ReadSettings,
     settings: WriteSettings,
     limit: Annotated[
-        int | None,
-        typer.Option(metavar="N", help="References per example: all gold ones, then the best pseudo-references."),
+        int | None, o.option("N", "References per example: all gold ones, then the best pseudo-references.")
     ] = None,
     as_json: o.JsonOption = False,
 ) -> None:

@@ -13,17 +13,15 @@ import typer
 from polyref.cli import options as o
 from polyref.encode.corpus import Corpus, TrainSettings, Use, unrelated_of
 from polyref.errors import InputError, SettingsError
+from polyref.model.settings import check_size
 from polyref.text import TextSettings
 
 if TYPE_CHECKING:
     from polyref.fit import FitSettings
     from polyref.fit.loop import Step
 
-Texts = Annotated[
-    list[str],
-    typer.Argument(metavar="TEXT", help="Text with one sentence per line (.txt), or data sets in any format."),
-]
-Name = Annotated[str, typer.Argument(metavar="NAME", help="english, a folder, vectors:FILE or huggingface:NAME.")]
+Texts = Annotated[list[str], o.argument("TEXT", "Text with one sentence per line (.txt), or data sets in any format.")]
+Name = Annotated[str, o.argument("NAME", "english, a folder, vectors:FILE or huggingface:NAME.")]
 MOST_THREADS = 1024
 _NOT_OF_ENCODERS = ("average", "validate_every", "recent", "patience", "precision")
 
@@ -34,15 +32,11 @@ def train(
     *,
     output: Annotated[str, o.output("Folder of the encoder.", "FOLDER")],
     without: Annotated[
-        list[str] | None, typer.Option(metavar="FILE", help="Leave out the sentences of this file; may be given again.")
+        list[str] | None, o.option("FILE", "Leave out the sentences of this file; may be given again.")
     ] = None,
-    vectors: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Start from word vectors (npz, GloVe or fastText text).")
-    ] = None,
+    vectors: Annotated[str | None, o.option("FILE", "Start from word vectors (npz, GloVe or fastText text).")] = None,
     settings: TrainSettings,
-    threads: Annotated[
-        int | None, typer.Option(metavar="N", help="Number of threads of torch.  [default: all cores]")
-    ] = None,
+    threads: Annotated[int | None, o.option("N", "Number of threads of torch.  [default: all cores]")] = None,
     as_json: o.JsonOption = False,
 ) -> None:
     """Train an encoder on your own text: the paper's bidirectional language model.
@@ -57,8 +51,7 @@ def train(
     if not output.strip():
         raise SettingsError("the output has no name", "give -o FOLDER")
     if threads is not None:
-        if not 1 <= threads <= MOST_THREADS:
-            raise SettingsError(f"is {threads}", f"give a whole number from 1 to {MOST_THREADS:,}", key="threads")
+        check_size("threads", threads, MOST_THREADS)
         torch.set_num_threads(threads)
     with _progress(settings.fit, quiet=as_json) as (on_start, on_step):
         train_encoder(
@@ -81,7 +74,7 @@ def _progress(
 
         def start(corpus: Corpus) -> None:
             if not quiet:
-                _say(
+                typer.echo(
                     f"{corpus.sentences:,} sentences: {corpus.training.tokens:,} words to train on, "
                     f"{corpus.validation.tokens:,} to validate; {len(corpus.vocabulary.words):,} words can be read, "
                     f"{corpus.vocabulary.predicted:,} predicted"
@@ -93,7 +86,7 @@ def _progress(
             bar.update(task, total=total, completed=done, epoch=step.epoch + 1, perplexity=perplexity)
             if step.what in ("epoch", "end") and not quiet:
                 best = "" if step.validation != step.best else "  best so far"
-                _say(
+                typer.echo(
                     f"epoch {step.epoch + 1:>3}  learning rate {step.learning_rate:.2g}  perplexity in training "
                     f"{perplexity}, in validation {step.validation:.2f}{best}"
                 )
@@ -101,14 +94,9 @@ def _progress(
         yield start, tell
 
 
-def _say(line: str) -> None:
-    sys.stdout.write(line + "\n")
-    sys.stdout.flush()
-
-
 def list_encoders(
     folders: Annotated[
-        list[str] | None, typer.Argument(metavar="FOLDER", help="Also list those in these folders.  [default: here]")
+        list[str] | None, o.argument("FOLDER", "Also list those in these folders.  [default: here]")
     ] = None,
     as_json: o.JsonOption = False,
 ) -> None:
@@ -193,8 +181,8 @@ def calibrate(
         facts = {"name": name, "baseline": baseline, "before": encoder.baseline, "sentences": len(sentences)}
         sys.stdout.write(o.one_object(facts))
         return
-    _say(f"baseline {baseline:.4f} on {len(sentences):,} sentences of yours; {encoder.baseline:.4f} before")
-    _say(f"kept in {name}" if save else f"use it with: --baseline {baseline:.4f}")
+    typer.echo(f"baseline {baseline:.4f} on {len(sentences):,} sentences of yours; {encoder.baseline:.4f} before")
+    typer.echo(f"kept in {name}" if save else f"use it with: --baseline {baseline:.4f}")
 
 
 VERBS = {"train": train, "list": list_encoders, "show": show, "calibrate": calibrate}

@@ -16,9 +16,9 @@ _NAMED = 3
 
 @o.from_settings()
 def features(
-    images: Annotated[list[str], typer.Argument(metavar="IMAGE", help="Image files, and folders of them.")],
+    images: Annotated[list[str], o.argument("IMAGE", "Image files, and folders of them.")],
     *,
-    model: Annotated[str, typer.Option(metavar="FILE", help="Image model in the ONNX format.")],
+    model: Annotated[str, o.option("FILE", "Image model in the ONNX format.")],
     output: Annotated[str, o.output("Output, an .npz file.")],
     settings: ImageSettings,
     ids: Annotated[

@@ -36,19 +36,16 @@ _KEPT = ("*.safetensors", "*.json", "*.toml", "*.log", "log.jsonl", "expanded-*.
 
 @o.from_settings(beam=("stop_early",), reading=("format",))
 def generate(
-    model: Annotated[str, typer.Argument(metavar="MODEL", help="Folder that polyref train has made.")],
+    model: Annotated[str, o.argument("MODEL", "Folder that polyref train has made.")],
     input: Annotated[
-        str,
-        typer.Argument(metavar="INPUT", help="Sources in any format, or one per line (.txt); - reads standard input."),
+        str, o.argument("INPUT", "Sources in any format, or one per line (.txt); - reads standard input.")
     ],
     *,
     output: Annotated[str, o.output("Output: records, or lines if it ends in .txt.", "OUT")] = "-",
-    features: Annotated[str | None, typer.Option(metavar="FILE", help="Captioners: features of the images.")] = None,
-    feature_ids: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Their ids, one per line, if that file has none.")
-    ] = None,
+    features: Annotated[str | None, o.option("FILE", "Captioners: features of the images.")] = None,
+    feature_ids: Annotated[str | None, o.option("FILE", "Their ids, one per line, if that file has none.")] = None,
     beam: Annotated[dict[str, Any], o.Given(BeamSettings, "as in the recipe")],
-    batch: Annotated[int, typer.Option(metavar="N", help="Sources per batch; the result does not depend on it.")] = 32,
+    batch: Annotated[int, o.option("N", "Sources per batch; the result does not depend on it.")] = 32,
     device: Annotated[Device, typer.Option(help="auto: a GPU if there is one, else the processor.")] = "auto",
     format: o.SourcesFromOption = None,
     reading: ReadSettings,

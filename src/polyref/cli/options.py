@@ -46,9 +46,18 @@ PresetOption = Annotated[
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one machine-readable object.")]
 
 
+def option(metavar: str, help: str, *names: str) -> Any:
+    """An option, named after its parameter unless `names` are given."""
+    return typer.Option(*names, metavar=metavar, help=help)
+
+
 def output(help: str, metavar: str = "FILE") -> Any:
     """The option that names the output."""
-    return typer.Option("-o", "--output", metavar=metavar, help=help)
+    return option(metavar, help, "-o", "--output")
+
+
+def argument(metavar: str, help: str) -> Any:
+    return typer.Argument(metavar=metavar, help=help)
 
 
 # -- options made from settings ---------------------------------------------------------------------------------------
@@ -234,8 +243,7 @@ def _with_options(error: SettingsError | InputError, names: Mapping[str, str]) -
 
 def say(text: str) -> None:
     """One line on standard error, whatever the text quotes."""
-    sys.stderr.write(f"polyref: {printable(text)}\n")
-    sys.stderr.flush()
+    typer.echo(f"polyref: {printable(text)}", err=True)
 
 
 def say_compiling() -> None:

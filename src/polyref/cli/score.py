@@ -5,8 +5,6 @@ from __future__ import annotations
 import sys
 from typing import Annotated
 
-import typer
-
 from polyref.cli import options as o
 from polyref.data import Losses, ReadSettings
 from polyref.errors import SettingsError
@@ -31,16 +29,13 @@ class ScoreSettings:
 def score(
     hypotheses: Annotated[
         str,
-        typer.Argument(
-            metavar="HYPOTHESES",
-            help='{"id": ..., "hypothesis": ...} or plain text, one per line; or COCO results. - reads standard input.',
+        o.argument(
+            "HYPOTHESES",
+            '{"id": ..., "hypothesis": ...} or plain text, one per line; or COCO results. - reads standard input.',
         ),
     ],
     references: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="REFERENCES", help="A data set in any format, or files of plain text, one reference per line."
-        ),
+        list[str], o.argument("REFERENCES", "A data set in any format, or files of plain text, one reference per line.")
     ],
     *,
     scoring: ScoreSettings,

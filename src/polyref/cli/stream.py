@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
@@ -69,17 +70,13 @@ def stream(
     files: o.Inputs,
     *,
     settings: StreamSettings,
-    language_model: Annotated[
-        str | None, typer.Option(metavar="NAME", help="What judges fluency: english, or a folder.")
-    ] = None,
+    language_model: Annotated[str | None, o.option("NAME", "What judges fluency: english, or a folder.")] = None,
     output: Annotated[str, o.output("Output; {epoch} in the name gives one file per epoch.")] = "-",
     share: ShareSettings,
     writing: WriteSettings,
     count: Annotated[bool, typer.Option("--count", help="Only count pairs and updates of every schedule.")] = False,
     batch: Annotated[dict[str, Any], o.Given(BatchSettings, needs="--count")],
-    index: Annotated[
-        str | None, typer.Option(metavar="FOLDER", help="Folder of indexes.  [default: user's cache]")
-    ] = None,
+    index: Annotated[str | None, o.option("FOLDER", "Folder of indexes.  [default: user's cache]")] = None,
     reindex: Annotated[bool, typer.Option("--reindex", help="Index the file again: it has changed.")] = False,
     reading: ReadSettings,
     as_json: o.JsonOption = False,
@@ -106,8 +103,9 @@ def stream(
         raise SettingsError("has no name", "name a folder, or leave it out", key="index")
     place = None if index is None else Path(index)
     with ExitStack() as stack:
-        with _progress(input.name) as show:
-            corpus = stack.enter_context(indexed(input, folder=place, renew=reindex, on_progress=show))
+        with o.progress_bar("-", "indexing, once", "examples") as show:
+            on_progress = partial(show, 0)
+            corpus = stack.enter_context(indexed(input, folder=place, renew=reindex, on_progress=on_progress))
         with located(input.name):
             pairs = Stream(corpus, settings, _tools(settings.fresh, language_model))
         if count:
@@ -191,8 +189,8 @@ class _Target:
         """The two files of parallel text; a suffix of compression stays at the end."""
         if path == "-":
             raise SettingsError("parallel text is two files", "give -o NAME, which makes NAME.src and NAME.trg")
-        packing = next((suffix for suffix in (".gz", ".zst") if path.endswith(suffix)), "")
-        return [f"{path.removesuffix(packing)}.{ending}{packing}" for ending in self.share.endings]
+        bare = without_compression(path)
+        return [f"{bare}.{ending}{path[len(bare) :]}" for ending in self.share.endings]
 
     def _check_breaks(self, stream: Stream) -> None:
         """Refuse texts that the format has no way to write, before anything is written."""
@@ -270,20 +268,3 @@ def _count(stream: Stream, given: dict[str, Any], epochs: int, as_json: bool) ->
         row = f"{shown(one.schedule):<12}{one.pairs:>14,}{one.updates:>14,}   {one.epochs_for(updates):,.2f} epochs"
         sys.stdout.write(row + "\n")
     sys.stdout.write(f"one epoch each; batches of {size}, which uniform cuts between examples\n")
-
-
-@contextmanager
-def _progress(name: str) -> Iterator[Callable[[int], None]]:
-    """A line on standard error while a file is indexed; silent when that is not a terminal."""
-
-    def show(examples: int) -> None:
-        sys.stderr.write(f"\rpolyref: indexing {o.printable(name)}, once: {examples:,} examples")
-        sys.stderr.flush()
-
-    if not sys.stderr.isatty():
-        yield lambda progress: None
-        return
-    try:
-        yield show
-    finally:
-        sys.stderr.write("\r\033[K")  # the line goes when it is done

@@ -26,21 +26,17 @@ Side = Literal["source", "target", "both"]
 _LINES_AT_ONCE = 4096
 _ONLY_LINES = ("format", "id_field", "source_field", "references_field")
 
-Learned = Annotated[str, typer.Argument(metavar="SUBWORDS", help="Output of polyref subwords learn.")]
-Lines = Annotated[str, typer.Argument(metavar="FILE", help="Text, line by line; - reads standard input.")]
+Learned = Annotated[str, o.argument("SUBWORDS", "Output of polyref subwords learn.")]
+Lines = Annotated[str, o.argument("FILE", "Text, line by line; - reads standard input.")]
 Output = Annotated[str, o.output("Output; - is standard output.")]
 
 
 @o.from_settings(reading=("format",))
 def learn(
-    files: Annotated[
-        list[str], typer.Argument(metavar="FILE", help="Data sets in any format, or text (.txt, or --from lines).")
-    ],
+    files: Annotated[list[str], o.argument("FILE", "Data sets in any format, or text (.txt, or --from lines).")],
     *,
     output: Annotated[str, o.output("Output, a .json file; - is standard output.")],
-    size: Annotated[
-        int, typer.Option(metavar="N", help="Number of subwords; 256 bytes and 3 special ones are among them.")
-    ],
+    size: Annotated[int, o.option("N", "Number of subwords; 256 bytes and 3 special ones are among them.")],
     side: Annotated[Side, typer.Option(help="Of data sets: their sources, their gold references, or both.")] = "target",
     fold_case: Annotated[bool, typer.Option("--fold-case", help="Turn the text into lower case first.")] = False,
     format: o.SourcesFromOption = None,

@@ -16,10 +16,11 @@ if TYPE_CHECKING:
     from polyref.experiment.training import Trained
 
 
+@o.from_settings()
 def train(
-    recipe: Annotated[str | None, typer.Argument(metavar="RECIPE", help="A TOML file; see docs/recipes.md.")] = None,
+    recipe: Annotated[str | None, o.argument("RECIPE", "A TOML file; see docs/recipes.md.")] = None,
     override: Annotated[
-        list[str] | None, typer.Option(metavar="FILE", help="A TOML file that changes keys; may be given again.")
+        list[str] | None, o.option("FILE", "A TOML file that changes keys; may be given again.")
     ] = None,
     changed: Annotated[
         list[str] | None,
@@ -60,14 +61,11 @@ def train(
     from polyref.experiment.training import train_recipe
     from polyref.fit.processes import rank_of_environment
 
-    trained = train_recipe(found, reindex=reindex, say=lambda line: None if quiet else _say(line))
+    trained = train_recipe(
+        found, reindex=reindex, say=lambda line: None if quiet else typer.echo(o.printable(line), err=True)
+    )
     if rank_of_environment() == 0:
         _show(trained, as_json)
-
-
-def _say(line: str) -> None:
-    sys.stderr.write(o.printable(line) + "\n")
-    sys.stderr.flush()
 
 
 def _show(trained: list[Trained], as_json: bool) -> None:

@@ -37,31 +37,18 @@ Member = tuple[str, str]  # a key, and its value as JSON
 
 def is_captions(reading: Reading) -> bool:
     """Whether this is one JSON document of images and captions, of either kind, rather than one record per line."""
-    line = reading.file.first
-    if not line.startswith(b"{"):
+    if not reading.file.first.startswith(b"{"):
         return False
-    keys: Any
-    try:
-        keys = json.loads(line)
-    except (ValueError, RecursionError):
-        # A document over many lines, or a line that is longer than the head.
-        keys = _keys_of_beginning(reading.file.look(HEAD_BYTES).decode("utf-8", "replace"))
-    if not isinstance(keys, dict) or reading.fields.references in keys:
-        return False
-    return any(isinstance(keys.get(name), list) for name in ("images", "annotations"))
-
-
-def _keys_of_beginning(text: str) -> dict[str, Any]:
-    """The keys of a JSON object of which only the beginning is there, with [] for each value that is a list."""
-    keys: dict[str, Any] = {}
+    text = reading.file.look(HEAD_BYTES).decode("utf-8", "replace")
+    is_list: dict[str, bool] = {}  # of the values of the keys that can be seen
     decode, stop = json.JSONDecoder().raw_decode, text.index("{") + 1
-    with suppress(ValueError, RecursionError, IndexError, TypeError):  # where it ends, or is broken
+    with suppress(ValueError, RecursionError, IndexError, TypeError):  # where the beginning ends, or is broken
         while True:
             key, stop = decode(text, next_token(text, stop))
             value = next_token(text, stop)
-            keys[key] = [] if text[value] == "[" else None
+            is_list[key] = text[value] == "["
             _, stop = decode(text, value)
-    return keys
+    return reading.fields.references not in is_list and any(is_list.get(key) for key in ("images", "annotations"))
 
 
 # -- reading --------------------------------------------------------------------------------------------------------

@@ -113,6 +113,10 @@ class Parts(NamedTuple):
     more: dict[str, str]  # other keys, with their values as JSON
 
     @property
+    def id_json(self) -> str | None:
+        return None if self.id is None else dump(self.id)
+
+    @property
     def texts(self) -> list[str]:
         """The source, as JSON if it is not a string, and the references."""
         source = self.source if isinstance(self.source, str) else self.source_json or ""

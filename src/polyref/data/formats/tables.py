@@ -57,10 +57,7 @@ class Columns(NamedTuple):
     source: int | None
     references: list[int]
     has_row_each: bool  # whether each reference has a row
-    weight: int | None
-    bleu: int | None
-    fluency: int | None
-    repeat: int | None
+    of_row: dict[str, int]  # weight, bleu, fluency and repeat, as far as they are there
     of_reference: list[int]
     others: list[int]
 
@@ -95,17 +92,15 @@ def columns_of(names: Sequence[str], reading: Reading, line: int = 1) -> Columns
         raise reading.no_column(_column_name(fields), "references_field", names, line)
     if source is None and reading.needs_source:
         raise reading.no_column(fields.source, "source_field", names, line)
-    of_row = {name: places.get(name) if has_row_each else None for name in (WEIGHT, BLEU, REPEAT)}
-    # Without pseudo-references it is somebody's own column, such as people's ratings.
-    fluency = places.get(FLUENCY) if of_row[BLEU] is not None else None
+    # Without pseudo-references, fluency is somebody's own column, such as people's ratings.
+    known = (WEIGHT, BLEU, REPEAT, *([FLUENCY] if BLEU in places else []))
+    of_row = {name: places[name] for name in known if has_row_each and name in places}
     id = _first(places, [fields.id, fields.id + JSON])
-    taken = {*references, source, id, fluency, *of_row.values()}
+    taken = {*references, source, id, *of_row.values()}
     rest = [place for place in places.values() if place not in taken]
     of_reference = [place for place in rest if has_row_each and names[place].startswith(OF_REFERENCE)]
     others = [place for place in rest if place not in of_reference]
-    return Columns(
-        names, id, source, references, has_row_each, **of_row, fluency=fluency, of_reference=of_reference, others=others
-    )
+    return Columns(names, id, source, references, has_row_each, of_row, of_reference, others)
 
 
 def _first(places: dict[str, int], names: Sequence[str]) -> int | None:
@@ -180,7 +175,8 @@ class _Table:
         if header is None:
             raise reading.wrong("the file is empty", "give a header and at least one row")
         everything = chain([header], lines)
-        rows = _tsv_rows(everything) if format == "tsv" else self._csv_rows(everything, *header)
+        cut = (_Row(number, text.split("\t")) for number, text in everything if text)
+        rows = cut if format == "tsv" else self._csv_rows(everything, *header)
         self.columns = columns_of(next(rows).cells, reading, header[0])
         self.rows = self._checked(rows)
 
@@ -241,11 +237,11 @@ class _Table:
             text = row.cells[columns.references[0]]
             if not text or text.isspace():
                 raise self.reading.wrong("the reference is blank", "give a text, or take the row out", row.line)
-            if row.cell(columns.bleu):
+            if self._of_row(row, BLEU):
                 pseudo.append(self._pseudo(row, text))
             else:
                 gold.append(self._gold(row, text))
-                losses.add('values of the column "fluency" in rows without "bleu"', bool(row.cell(columns.fluency)))
+                losses.add('values of the column "fluency" in rows without "bleu"', bool(self._of_row(row, FLUENCY)))
         if not gold:
             problem, cure = "the example has pseudo-references only", 'give a reference whose "bleu" is blank'
             raise self.reading.wrong(problem, cure, first.line)
@@ -253,8 +249,8 @@ class _Table:
 
     def _gold(self, row: _Row, text: str) -> Any:
         found: dict[str, Any] = {"text": text}
-        if row.cell(self.columns.weight):
-            found["weight"] = self._number(row, self.columns.weight, WEIGHT)
+        if self._of_row(row, WEIGHT):
+            found["weight"] = self._number(row, WEIGHT)
         for column in self.columns.of_reference:
             name = self.columns.names[column]
             if cell := row.cells[column]:
@@ -264,17 +260,20 @@ class _Table:
         return found if len(found) > 1 else text
 
     def _pseudo(self, row: _Row, text: str) -> dict[str, Any]:
-        found = {"text": text, "bleu": self._number(row, self.columns.bleu, BLEU)}
-        if row.cell(self.columns.fluency):
-            found["fluency"] = self._number(row, self.columns.fluency, FLUENCY)
-        repeat = row.cell(self.columns.repeat)
+        found = {"text": text, "bleu": self._number(row, BLEU)}
+        if self._of_row(row, FLUENCY):
+            found["fluency"] = self._number(row, FLUENCY)
+        repeat = self._of_row(row, REPEAT)
         if repeat not in ("", "true", "false"):
             raise self.reading.wrong('"repeat" is neither true nor false', "leave it blank", row.line)
         return found | ({"repeat": True} if repeat == "true" else {})
 
-    def _number(self, row: _Row, column: int | None, name: str) -> float:
+    def _of_row(self, row: _Row, name: str) -> str:
+        return row.cell(self.columns.of_row.get(name))
+
+    def _number(self, row: _Row, name: str) -> float:
         try:
-            number = float(row.cell(column))
+            number = float(self._of_row(row, name))
         except ValueError:
             number = math.nan
         if not math.isfinite(number):
@@ -308,12 +307,6 @@ class _Table:
         if pseudo:
             values[PSEUDO_REFERENCES] = pseudo
         return record_line(values, pieces)
-
-
-def _tsv_rows(lines: Iterable[tuple[int, str]]) -> Iterator[_Row]:
-    for number, text in lines:
-        if text:
-            yield _Row(number, text.split("\t"))
 
 
 def read_table(reading: Reading, format: Format) -> Iterator[Line]:
