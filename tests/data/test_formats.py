@@ -12,7 +12,7 @@ import zstandard
 
 from polyref.data import WriteSettings, read, sample_examples, write
 from polyref.data.formats import FORMATS, format_of_name
-from polyref.errors import InputError, MissingExtraError, OutputError, SettingsError
+from polyref.errors import InputError, MissingExtraError, SettingsError
 from polyref.example import Example, Reference
 
 FILES = {

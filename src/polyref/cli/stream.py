@@ -60,10 +60,6 @@ class ShareSettings:
     def endings(self) -> list[str]:
         return [name.strip().lstrip(".") for name in self.languages.split(",")]
 
-    @property
-    def all_epochs(self) -> range:
-        return range(self.epoch, self.epoch + self.epochs)
-
 
 @o.from_settings(batch=("bucket",), writing=("format", "reference_columns", "pseudo_as_references"))
 def stream(
@@ -112,7 +108,9 @@ def stream(
             _count(pairs, batch, share.epochs, as_json)
         else:
             target.write(pairs)
-            _say_short(pairs)
+        if pairs.short and settings.fresh is not None:
+            wanted = f"{settings.fresh.per_example} fresh paths that pass"
+            o.say(f"{o.counted(pairs.short, 'time')} an example had fewer than {wanted}, and they are repeated")
 
 
 def _tools(fresh: FreshSettings | None, language_model: str | None) -> Any:
@@ -127,13 +125,6 @@ def _tools(fresh: FreshSettings | None, language_model: str | None) -> Any:
     return Tools(AutoEngine(o.say_compiling), language_model=model)
 
 
-def _say_short(stream: Stream) -> None:
-    fresh = stream.settings.fresh
-    if stream.short and fresh is not None:
-        many = f"{o.counted(stream.short, 'time')} an example had fewer than {fresh.per_example} fresh paths that pass"
-        o.say(f"{many}, and they are repeated")
-
-
 @dataclass(frozen=True)
 class _Target:
     """Where the pairs go."""
@@ -145,7 +136,7 @@ class _Target:
     input: Input
 
     def write(self, stream: Stream) -> None:
-        epochs = self.share.all_epochs
+        epochs = range(self.share.epoch, self.share.epoch + self.share.epochs)
         self._check_start(stream)
         if self.format in ("coco", "karpathy"):
             self._write_examples(stream, epochs)

@@ -22,16 +22,7 @@ from polyref.data.formats.format import Losses, Reading
 from polyref.data.formats.jsonl import ONE_OBJECT, Fields, check_characters, check_object, json_of, missing
 from polyref.data.formats.parallel import parallel_paths, side_by_side
 from polyref.data.formats.parquet import MAGIC
-from polyref.data.opening import (
-    BYTE_ORDER_MARK,
-    Opened,
-    decoded,
-    display_name,
-    lines_of,
-    located,
-    open_input,
-    text_lines,
-)
+from polyref.data.opening import Opened, decoded, display_name, lines_of, located, open_input, text_lines
 from polyref.data.reading import Input, ReadSettings
 from polyref.errors import InputError, SettingsError
 
@@ -113,8 +104,7 @@ def _is_list(first: bytes) -> bool:
 
 
 def _results(opened: Opened) -> Iterator[Found]:
-    text = decoded(opened.all().removeprefix(BYTE_ORDER_MARK), opened.name)
-    results = json_of(text, opened.name, cure=_LISTS, strict=False)
+    results = json_of(opened.text(), opened.name, cure=_LISTS, strict=False)
     if not results:
         raise InputError("the list is empty", _LISTS, file=opened.name)
     for place, item in enumerate(results, 1):

@@ -100,10 +100,11 @@ class Opened:
         with _faults(self.name):
             return self.stream.readline(most)
 
-    def all(self) -> bytes:
-        """Whatever is left."""
+    def text(self) -> str:
+        """All of it."""
         with _faults(self.name):
-            return self.stream.read()
+            content = self.stream.read()
+        return decoded(content.removeprefix(BYTE_ORDER_MARK), self.name)
 
     def look(self, size: int) -> bytes:
         """The first bytes, more of them than `head` has; only before anything has been read."""

@@ -104,6 +104,7 @@ class ReferencePart(NamedTuple):
 class Parts(NamedTuple):
     """One record. Values as JSON are texts as they stood in the record, so that nothing about them changes."""
 
+    number: int  # its place among the records, from 1
     id: str | int | None
     source: Any
     source_json: str | None  # None if there is no source
@@ -111,6 +112,11 @@ class Parts(NamedTuple):
     pseudo: list[dict[str, Any]]
     lattice: dict[str, Any] | None
     more: dict[str, str]  # other keys, with their values as JSON
+
+    @property
+    def name(self) -> str | int:
+        """Its id, or its number where it has none."""
+        return self.number if self.id is None else self.id
 
     @property
     def id_json(self) -> str | None:
@@ -123,7 +129,7 @@ class Parts(NamedTuple):
         return [source, *[reference.text for reference in self.references]]
 
 
-def take_apart(record: str, fields: Fields) -> Parts:
+def take_apart(record: str, fields: Fields, number: int) -> Parts:
     value = json.loads(record)
     known = (fields.id, fields.source, fields.references, PSEUDO_REFERENCES, LATTICE)
     source = value.get(fields.source)
@@ -136,6 +142,7 @@ def take_apart(record: str, fields: Fields) -> Parts:
     elif fields.source in value:
         source_json = dump(source)
     return Parts(
+        number=number,
         id=value.get(fields.id),
         source=source,
         source_json=source_json,
@@ -257,8 +264,8 @@ class Spool:
     def parts(self) -> Iterator[Parts]:
         """The records from the first one on, taken apart."""
         self.records.seek(0)
-        for line in self.records:
-            yield take_apart(line.decode("utf-8"), self.fields)
+        for number, line in enumerate(self.records, 1):
+            yield take_apart(line.decode("utf-8"), self.fields, number)
 
     @cached_property
     def shape(self) -> Shape:
@@ -278,13 +285,13 @@ class Spool:
             if what not in but:
                 self.losses.add(what, count)
 
-    def on_one_line(self, text: str, id: str | int, format: str, *, tabs: bool = True) -> str:
-        """A text for a format that cannot hold line breaks, or `tabs`: refused, or with spaces in their place."""
+    def on_one_line(self, text: str, parts: Parts, format: str, *, tabs: bool = True) -> str:
+        """A text of a record for a format that cannot hold line breaks, or `tabs`: refused, or with spaces instead."""
         if not has_breaks(text) or not (tabs or "\n" in text or "\r" in text):
             return text
         what = "tabs or line breaks" if tabs else "line breaks"
         if self.line_breaks == "refuse":
-            problem = f'{self.path}: a text of example "{id}" has {what}, which {format} cannot hold'
+            problem = f'{self.path}: a text of example "{parts.name}" has {what}, which {format} cannot hold'
             raise SettingsError(problem, "choose another format, or set line_breaks to space")
         self.losses.add(f"texts with {what} (written as spaces)")
         return re.sub(r"[\t\r\n]+" if tabs else r"[\r\n]+", " ", text)

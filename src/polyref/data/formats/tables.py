@@ -336,8 +336,8 @@ def write_table(spool: Spool, format: Format) -> None:
     table = _Columns(spool, format)
     with open_output(spool.path) as stream:
         stream.write(_row(table.names, format))
-        for number, parts in enumerate(spool.parts(), 1):
-            for cells in table.rows(parts, number):
+        for parts in spool.parts():
+            for cells in table.rows(parts):
                 stream.write(_row([cells.get(name, "") for name in table.names], format))
 
 
@@ -394,26 +394,25 @@ class _Columns:
         for key, count in lost:
             self.spool.losses.add(f"values of the key {json.dumps(key, ensure_ascii=not is_whole(key))}", count)
 
-    def rows(self, parts: Parts, number: int) -> Iterator[Cells]:
+    def rows(self, parts: Parts) -> Iterator[Cells]:
         """The cells of an example's row, or of its rows."""
-        id = number if parts.id is None else parts.id
-        shared = self._shared(parts, id)
+        shared = self._shared(parts)
         if not self.has_row_each:
-            texts = [self._text(reference.text, id) for reference in parts.references]
+            texts = [self._text(reference.text, parts) for reference in parts.references]
             yield {**shared, **{f"{self.reference}{place}": text for place, text in enumerate(texts)}}
             return
         for reference in parts.references:
-            yield {**shared, **self._of_reference(reference, id)}
+            yield {**shared, **self._of_reference(reference, parts)}
         for pseudo in parts.pseudo:
             fluency = {FLUENCY: repr(float(pseudo["fluency"]))} if "fluency" in pseudo else {}
             repeat = {REPEAT: "true"} if pseudo.get("repeat") else {}
-            text = self._text(pseudo["text"], id)
+            text = self._text(pseudo["text"], parts)
             yield {**shared, self.reference: text, BLEU: repr(float(pseudo["bleu"])), **fluency, **repeat}
 
-    def _shared(self, parts: Parts, id: str | int) -> Cells:
-        cells = {self.id: dump(id) if self.id.endswith(JSON) else str(id)}
+    def _shared(self, parts: Parts) -> Cells:
+        cells = {self.id: dump(parts.name) if self.id.endswith(JSON) else str(parts.name)}
         if self.source == self.spool.fields.source:
-            cells[self.source] = self._text(parts.source, id)
+            cells[self.source] = self._text(parts.source, parts)
         else:
             cells[self.source] = _BREAKS.sub(" ", parts.source_json or "")
         if parts.lattice is not None:
@@ -427,15 +426,15 @@ class _Columns:
                 cells[name] = _BREAKS.sub(" ", value) if name.endswith(JSON) else json.loads(value)
         return cells
 
-    def _of_reference(self, reference: ReferencePart, id: str | int) -> Cells:
-        cells = {self.reference: self._text(reference.text, id)}
+    def _of_reference(self, reference: ReferencePart, parts: Parts) -> Cells:
+        cells = {self.reference: self._text(reference.text, parts)}
         if reference.weight != 1.0:
             cells[WEIGHT] = repr(reference.weight)
         more = {self.of_reference[key]: value for key, value in reference.more.items() if key in self.of_reference}
         return cells | more
 
-    def _text(self, text: str, id: str | int) -> str:
-        return text if self.format == "csv" else self.spool.on_one_line(text, id, "TSV")
+    def _text(self, text: str, parts: Parts) -> str:
+        return text if self.format == "csv" else self.spool.on_one_line(text, parts, "TSV")
 
 
 def _is_taken(key: str, fields: Fields) -> bool:
