@@ -9,6 +9,8 @@ from polyref.align import AlignSettings
 from polyref.cli import options as o
 from polyref.cli.lattice import DrawSettings, about, lattices_of, with_files
 from polyref.data import ReadSettings
+from polyref.draw import MATRICES, save_matrix, suffix_of
+from polyref.draw.aligned import compare
 from polyref.errors import SettingsError
 from polyref.scale import ToolSettings
 from polyref.text import TextSettings
@@ -32,9 +34,6 @@ def align(
     as_json: o.JsonOption = False,
 ) -> None:
     """Show which words of two references are similar, and linked."""
-    from polyref.draw import MATRICES, save_matrix, suffix_of
-    from polyref.draw.aligned import compare
-
     if output is not None:
         suffix_of(output, MATRICES)  # before anything is read
     left, right = (_number(name) for name in pair)

@@ -5,19 +5,23 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from math import exp, inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from polyref.cli import options as o
+from polyref.encode import Choosy, measure_baseline, open_encoder
+from polyref.encode.context import CONFIG, ContextEncoder, read_config, write_config
 from polyref.encode.corpus import Corpus, TrainSettings, Use, unrelated_of
-from polyref.errors import InputError, SettingsError
+from polyref.encode.opening import BUILTIN, DEFAULT, builtin_folder
+from polyref.errors import InputError, SettingsError, load_extra
+from polyref.fit import FitSettings
 from polyref.model.settings import check_size
 from polyref.text import TextSettings
 
 if TYPE_CHECKING:
-    from polyref.fit import FitSettings
     from polyref.fit.loop import Step
 
 Texts = Annotated[list[str], o.argument("TEXT", "Text with one sentence per line (.txt), or data sets in any format.")]
@@ -43,8 +47,6 @@ def train(
 
     A run that was stopped goes on when the same command is given again. Needs torch: pip install "polyref[torch]".
     """  # fmt: skip
-    from polyref.errors import load_extra
-
     torch = load_extra("torch", purpose="training an encoder", extra="torch")
     from polyref.encode.training import train_encoder
 
@@ -65,8 +67,6 @@ def _progress(
     settings: FitSettings, *, quiet: bool
 ) -> Iterator[tuple[Callable[[Corpus], None], Callable[[Step, int], None]]]:
     """A line on standard output for each epoch; a bar on standard error where that is a terminal."""
-    from math import exp, inf
-
     perplexity = "perplexity {task.fields[perplexity]}"
     of = "" if settings.most_epochs == inf else f"/{settings.most_epochs}"
     with o.bar_of("epoch {task.fields[epoch]}" + of, perplexity) as bar:
@@ -101,9 +101,6 @@ def list_encoders(
     as_json: o.JsonOption = False,
 ) -> None:
     """List the encoders of the package, and those in folders."""
-    from polyref.encode.context import CONFIG, read_config
-    from polyref.encode.opening import BUILTIN, DEFAULT, builtin_folder
-
     places = [(name, builtin_folder(name)) for name in BUILTIN]
     for folder in folders or ["."]:
         if not Path(folder).is_dir():
@@ -126,9 +123,6 @@ def list_encoders(
 
 def show(name: Name, as_json: o.JsonOption = False) -> None:
     """Show an encoder: its sizes, where it comes from, and its baseline, the similarity of unrelated words."""
-    from polyref.encode import open_encoder
-    from polyref.encode.context import ContextEncoder
-
     encoder = open_encoder(name)
     facts: dict[str, Any] = {"name": encoder.name, "hash": encoder.hash, "baseline": encoder.baseline}
     if isinstance(encoder, ContextEncoder):
@@ -161,10 +155,6 @@ def calibrate(
     as_json: o.JsonOption = False,
 ) -> None:
     """Measure the similarity of unrelated words on your own text: the baseline for rescaled similarities."""
-    from polyref.encode import Choosy, measure_baseline, open_encoder
-    from polyref.encode.context import ContextEncoder, read_config, write_config
-    from polyref.encode.opening import BUILTIN
-
     encoder = open_encoder(name)
     sentences = unrelated_of(texts, use, settings)
     if isinstance(encoder, Choosy):

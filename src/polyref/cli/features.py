@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from polyref.cli import options as o
-from polyref.features.extraction import FeatureReport, ImageSettings, extract_features
+from polyref.features.extraction import ImageSettings, extract_features
 from polyref.features.images import find_images
 
 _NAMED = 3
@@ -35,10 +35,6 @@ def features(
     found = find_images(images, ids)
     with o.progress_bar(len(found), "reading", "images", rate_digits=1) as show:
         report = extract_features(found, model, output, settings, lambda done: show(done, done))
-    _show(report, output, as_json)
-
-
-def _show(report: FeatureReport, output: str, as_json: bool) -> None:
     if as_json:
         facts = {"images": report.images, "features": report.size, "skipped": report.skipped, "file": output}
         sys.stdout.write(o.one_object(facts))

@@ -18,12 +18,13 @@ from polyref.data.opening import check_output_is_none_of, without_compression
 from polyref.data.reading import Source, read_sources
 from polyref.data.writing import check_not_input
 from polyref.errors import SettingsError
+from polyref.features.features import Features
 from polyref.fit import Device
+from polyref.model import load_model
 from polyref.model.settings import BeamSettings, check_size
 from polyref.settings import build, keys
 
 if TYPE_CHECKING:
-    from polyref.features.features import Features
     from polyref.model.folder import Generated, TrainedModel
 
     Generation = Callable[[list[str]], list[list[Generated]]]
@@ -59,8 +60,6 @@ def generate(
     _check_output(output, input, model, features, feature_ids)
     as_text = _is_text(output, beam.get("best"))
     check_size("batch", batch)
-    from polyref.model import load_model
-
     trained = load_model(model, device)
     settings = _beam(trained.beam, {"best": 1, **beam} if as_text else beam)  # a line holds one text
     images = _features(trained, features, feature_ids)
@@ -119,8 +118,6 @@ def _features(trained: TrainedModel, features: str | None, ids: str | None) -> F
         return None
     if trained.source is not None:
         raise SettingsError(f"has no effect on a {trained.kind}, which reads texts", "leave it out", key="features")
-    from polyref.features.features import Features
-
     images = Features.open(features, ids)
     images.check([], size=trained.model.settings.feature_size)
     return images

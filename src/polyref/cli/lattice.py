@@ -16,6 +16,7 @@ from polyref.cli import options as o
 from polyref.data import Input, ReadSettings
 from polyref.data.formats.jsonl import decimal_text
 from polyref.data.opening import decoded, display_name, located, read_lines
+from polyref.draw import GRAPHS, PICTURES, suffix_of
 from polyref.encode import open_encoder
 from polyref.errors import InputError, SettingsError
 from polyref.example import Example
@@ -79,8 +80,6 @@ def lattice(
         lines = read_lines(show.score, holds="one sentence per line")
         scored = [decoded(line.content, show.score, line.number) for line in lines]
     if output is not None:
-        from polyref.draw import GRAPHS, PICTURES, suffix_of
-
         suffix_of(output, PICTURES if show.steps else PICTURES + GRAPHS)  # before anything is read
     lattices = lattices_of(file, drawing.id, reading, align, text, tools)
     for example, merged, path in with_files(lattices, output):
@@ -144,7 +143,9 @@ def _lines(report: dict[str, Any], example: Example) -> Iterator[str]:
     size = f"{len(example.references)} references, {report['states']} states, {report['arcs']} arcs{pieces}"
     yield f"{report['id']}: {size}; {o.large(report['sentences'])} sentences, {o.large(report['new'])} of them new\n"
     for number, step in enumerate(report.get("steps", ())):
-        merged = "side by side" if step["pair"] is None else f"{_pair(step['pair'])} merged, {step['links']} links"
+        # By their letters, as in drawings.
+        pair = " and ".join(chr(ord("A") + reference) for reference in step["pair"] or ())
+        merged = f"{pair} merged, {step['links']} links" if pair else "side by side"
         yield f"   ({chr(ord('a') + number)})  {merged}: {o.large(step['sentences'])} sentences\n"
     for sentence in report.get("best", ()):
         yield f"  {sentence['bleu']:6.2f}  {sentence['text']}\n"
@@ -154,11 +155,6 @@ def _lines(report: dict[str, Any], example: Example) -> Iterator[str]:
     for sentence in report.get("score", ()):
         where = "in" if sentence["in_lattice"] else "not in"
         yield f"  {sentence['bleu']:6.2f}  {where} the lattice: {sentence['text']}\n"
-
-
-def _pair(pair: tuple[int, int]) -> str:
-    """Two references by their letters, as in drawings."""
-    return " and ".join(chr(ord("A") + reference) for reference in pair)
 
 
 # -- lattices of a file -----------------------------------------------------------------------------------------------

@@ -7,8 +7,10 @@ from typing import Annotated
 
 from polyref.cli import options as o
 from polyref.data import Losses, ReadSettings
+from polyref.data.hypotheses import read_hypotheses, read_references
 from polyref.errors import SettingsError
 from polyref.score import METRICS, USUAL, CorpusBleu, Scored, Tokenizer, evaluate, metrics_of
+from polyref.score.pairing import pair
 from polyref.settings import setting, settings
 
 
@@ -47,9 +49,6 @@ def score(
     A hypothesis belongs to the example with its id, or without ids to the one at its place. In several files of plain
     text, line k of each is a reference of example k, blank where there are fewer.
     """  # fmt: skip
-    from polyref.data.hypotheses import read_hypotheses, read_references
-    from polyref.score.pairing import pair
-
     chosen = metrics_of(scoring.metrics.replace(",", " ").split())
     if [hypotheses, *references].count("-") > 1:
         raise SettingsError("standard input can be read once", "name a file for the other")

@@ -8,25 +8,26 @@ from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
+from typing import Annotated, Any, Literal, cast
 
 import typer
 
 from polyref.cli import options as o
 from polyref.data import Input, ReadSettings, WriteSettings, open_output
+from polyref.data.corpus import indexed
 from polyref.data.opening import located, open_outputs, without_compression
 from polyref.data.writing import check_not_input, write_unique
+from polyref.encode.opening import open_language_model
 from polyref.errors import InputError, SettingsError
-from polyref.feed.stream import StreamSettings
-from polyref.schedule.batches import BatchSettings
+from polyref.example import Example
+from polyref.expansion import Tools
+from polyref.feed.lines import LineFormat, Share, examples_of_epoch, first_broken, lines
+from polyref.feed.stream import Stream, StreamSettings
+from polyref.fresh import FreshSettings
+from polyref.lattice import AutoEngine
+from polyref.schedule.batches import BatchSettings, accounts
 from polyref.schedule.schedules import shown
 from polyref.settings import build, setting, settings
-
-if TYPE_CHECKING:
-    from polyref.example import Example
-    from polyref.feed import Stream
-    from polyref.feed.lines import LineFormat, Share
-    from polyref.fresh import FreshSettings
 
 StreamFormat = Literal["tsv", "jsonl", "parallel", "prompt-completion", "coco", "karpathy"]
 _EPOCH = "{epoch}"
@@ -82,9 +83,6 @@ def stream(
     A pair is a source and one reference; a schedule orders them. The same file, epoch and seed give the same pairs. TSV
     goes to standard output, for any trainer that reads a pipe.
     """  # fmt: skip
-    from polyref.data.corpus import indexed
-    from polyref.feed import Stream
-
     if language_model is not None and (settings.fresh is None or settings.fresh.fluency is None):
         problem, cure = "has no effect without --fresh and --fluency", "add those, or leave it out"
         raise SettingsError(problem, cure, key="language_model")
@@ -113,14 +111,10 @@ def stream(
             o.say(f"{o.counted(pairs.short, 'time')} an example had fewer than {wanted}, and they are repeated")
 
 
-def _tools(fresh: FreshSettings | None, language_model: str | None) -> Any:
+def _tools(fresh: FreshSettings | None, language_model: str | None) -> Tools | None:
     """What fresh paths are drawn with."""
     if fresh is None:
         return None
-    from polyref.encode.opening import open_language_model
-    from polyref.expansion import Tools
-    from polyref.lattice import AutoEngine
-
     model = None if language_model is None else open_language_model(language_model)
     return Tools(AutoEngine(o.say_compiling), language_model=model)
 
@@ -146,8 +140,6 @@ class _Target:
             self._write_lines(stream, together)
 
     def _part(self, epoch: int) -> Share:
-        from polyref.feed.lines import Share
-
         share = self.share
         return Share(share.start if epoch == share.epoch else 0, share.rank, share.ranks)
 
@@ -160,8 +152,6 @@ class _Target:
             raise SettingsError(f"is {share.start:,}, but {many} pairs", cure, key="start")
 
     def _write_lines(self, stream: Stream, epochs: range) -> None:
-        from polyref.feed.lines import lines
-
         path = self.output.replace(_EPOCH, str(epochs[0]))
         paths = self._two(path) if self.format == "parallel" else [path]
         for one in paths:
@@ -172,7 +162,7 @@ class _Target:
             else:
                 streams = [stack.enter_context(open_output(path))]
             for epoch in epochs:
-                for pieces in lines(stream, epoch, cast("LineFormat", self.format), self._part(epoch)):
+                for pieces in lines(stream, epoch, cast(LineFormat, self.format), self._part(epoch)):
                     for file, piece in zip(streams, pieces, strict=True):
                         file.write(piece)
 
@@ -185,9 +175,7 @@ class _Target:
 
     def _check_breaks(self, stream: Stream) -> None:
         """Refuse texts that the format has no way to write, before anything is written."""
-        from polyref.feed.lines import first_broken
-
-        line = first_broken(stream, cast("LineFormat", self.format))
+        line = first_broken(stream, cast(LineFormat, self.format))
         if line and self.line_breaks == "refuse":
             what = "a text has a line break" if stream.corpus.broken == line else "a text has a tab"
             kind = "TSV" if self.format == "tsv" else "parallel text"
@@ -195,8 +183,6 @@ class _Target:
             raise InputError(f"{what}, which {kind} cannot hold", cure, file=self.input.name, line=line)
 
     def _write_examples(self, stream: Stream, epochs: range) -> None:
-        from polyref.feed.lines import examples_of_epoch
-
         if len(epochs) > 1 and _EPOCH not in self.output:
             problem = f"a {self.format} file holds one epoch"
             raise SettingsError(problem, f"put {_EPOCH} into the name of the output")
@@ -239,8 +225,6 @@ def _check_only_counting(output: str, share: ShareSettings) -> None:
 
 def _count(stream: Stream, given: dict[str, Any], epochs: int, as_json: bool) -> None:
     """Pairs and updates of every schedule, and the epochs that each needs for as many updates as the chosen one."""
-    from polyref.schedule.batches import accounts
-
     batch = build(BatchSettings, {"pairs": None, **given} if given else {})
     lengths = stream.lengths if batch.tokens is not None else None
     found = accounts(stream.schedule.sizes, batch, seed=stream.settings.schedule.seed, lengths=lengths)

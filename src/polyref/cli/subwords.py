@@ -7,20 +7,18 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import typer
 
 from polyref.cli import options as o
 from polyref.data import Input, ReadSettings, open_output
 from polyref.data.formats import SourceFormat
-from polyref.data.opening import check_output_is_none_of, open_input, text_lines
+from polyref.data.opening import check_output_is_none_of, display_name, open_input, text_lines
 from polyref.data.reading import are_lines, read_sources
 from polyref.data.writing import check_not_input
 from polyref.errors import InputError
-
-if TYPE_CHECKING:
-    from polyref.text.subwords import Subwords
+from polyref.text.subwords import Subwords
 
 Side = Literal["source", "target", "both"]
 _LINES_AT_ONCE = 4096
@@ -47,8 +45,6 @@ def learn(
 
     Needs tokenizers: pip install "polyref[torch]".
     """  # fmt: skip
-    from polyref.text.subwords import Subwords
-
     for file in files:
         check_not_input(output, Input.of(file))
     counted = 0
@@ -106,26 +102,25 @@ def restore(subwords: Learned, file: Lines = "-", *, output: Output = "-", readi
     numbers = {unit: number for number, unit in enumerate(found.units())}
 
     def join(lines: Sequence[str], first: int) -> list[str]:
-        return [_restored(line, found, numbers, file, place) for place, line in enumerate(lines, first)]
+        texts = []
+        for place, line in enumerate(lines, first):
+            pieces = line.split()
+            if unknown := [piece for piece in pieces if piece not in numbers]:
+                problem, cure = (
+                    f'"{unknown[0][:40]}" is not one of the subwords',
+                    "give the file that the text was cut with",
+                )
+                raise InputError(problem, cure, file=display_name(file), line=place)
+            # One line stays one line, whatever a model generates.
+            texts.append(found.decode([numbers[piece] for piece in pieces]).replace("\n", " "))
+        return texts
 
     _rewrite(file, output, join, reading.max_line_bytes)
 
 
 def _loaded(subwords: str, output: str) -> Subwords:
-    from polyref.text.subwords import Subwords
-
     check_output_is_none_of(output, {"the file of subwords": subwords})
     return Subwords.load(subwords)
-
-
-def _restored(line: str, subwords: Subwords, numbers: dict[str, int], file: str, place: int) -> str:
-    row = []
-    for piece in line.split():
-        if piece not in numbers:
-            problem, cure = f'"{piece[:40]}" is not one of the subwords', "give the file that the text was cut with"
-            raise InputError(problem, cure, file="<stdin>" if file == "-" else file, line=place)
-        row.append(numbers[piece])
-    return subwords.decode(row).replace("\n", " ")  # one line stays one line, whatever a model generates
 
 
 def _rewrite(file: str, output: str, change: Callable[[Sequence[str], int], list[str]], max_line_bytes: int) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from polyref.cli import options as o
-from polyref.errors import SettingsError
+from polyref.errors import SettingsError, load_extra
 
 if TYPE_CHECKING:
     from polyref.experiment.training import Trained
@@ -55,8 +55,6 @@ def train(
         sys.stdout.write(recipe_toml(found))
         check_files(found)
         return
-    from polyref.errors import load_extra
-
     load_extra("torch", purpose="training", extra="torch")
     from polyref.experiment.training import train_recipe
     from polyref.fit.processes import rank_of_environment
