@@ -44,18 +44,23 @@ _PARQUET = {
     ),
     "references that are texts": (
         parquet(source=["s"], references=["a"]),
-        'the column "references" holds string; give a list of strings, or of structs with "text"',
-        None,
+        '"references" is a string; give a list of strings',
+        1,
     ),
     "references that are lists of numbers": (
         parquet(source=["s"], references=[[1, 2]]),
-        'the column "references" holds list<',
+        "reference 1 is a number; give a string",
+        1,
+    ),
+    "references that are lists of bytes": (
+        parquet(source=["s"], references=[[b"a"]]),
+        "binary>, which JSON cannot hold; give strings",
         None,
     ),
     "references that are structs without text": (
         parquet(source=["s"], references=[[{"caption": "a"}]]),
-        "struct<caption: string>>; give a list of strings",
-        None,
+        'reference 1 has no "text"; write {"text": "...", "weight": 2.0}',
+        1,
     ),
     "a Parquet with a column twice": (twice_named(), 'the column "source" comes twice', None),
     "a Parquet without rows": (

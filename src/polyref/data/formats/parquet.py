@@ -83,23 +83,18 @@ def _rows(file: Any, columns: list[str], reading: Reading) -> Iterator[dict[str,
 
 
 def _check_schema(schema: Any, reading: Reading) -> None:
-    fields, types = reading.fields, pyarrow().types
+    fields = reading.fields
     twice = next((column for column, count in Counter(schema.names).items() if count > 1), None)
     if twice is not None:
         raise reading.wrong(f'the column "{twice}" comes twice', "give each its own name")
-    kind = _type_of(schema, fields.references)
-    if kind is None and reading.needs_references:
-        raise reading.no_column(fields.references, "references_field", schema.names)
-    if reading.needs_source and _type_of(schema, fields.source) is None:
-        raise reading.no_column(fields.source, "source_field", schema.names)
-    if kind is None or fields.references + JSON in schema.names:
-        return
-    texts = kind.value_type if _is_list(kind) else None
-    if texts is not None and types.is_struct(texts) and texts.get_field_index("text") >= 0:
-        texts = texts.field("text").type
-    if texts is None or not (_is_text(texts) or types.is_null(texts)):
-        cure = 'give a list of strings, or of structs with "text"'
-        raise reading.wrong(f'the column "{fields.references}" holds {kind}', cure)
+    needed = {"references_field": fields.references} if reading.needs_references else {}
+    needed |= {"source_field": fields.source} if reading.needs_source else {}
+    for setting, name in needed.items():
+        kind = _type_of(schema, name)
+        if kind is None:
+            raise reading.no_column(name, setting, schema.names)
+        if _lost(kind) == _LOST[-1]:
+            raise reading.wrong(f'the column "{name}" holds {kind}, which JSON cannot hold', "give strings")
 
 
 def _type_of(schema: Any, field: str) -> Any:

@@ -26,7 +26,6 @@ from polyref.data.formats.format import (
     Reading,
     ReferencePart,
     SeenTexts,
-    Shape,
     Spool,
     as_json,
     has_breaks,
@@ -365,7 +364,7 @@ class _Columns:
         self.of_reference = {
             key: OF_REFERENCE + key + JSON for key in shape.of_reference if self.has_row_each and self._can_name(key)
         }
-        self._count_losses(shape)
+        self._count_losses()
         # Always an id: lines cannot stand in for it as they do in JSON Lines, where no header shifts them.
         self.names = [self.id, *([self.source] if shape.sources else [])]
         if self.has_row_each:
@@ -386,7 +385,8 @@ class _Columns:
         is_plain = kinds <= plain and key and not key.endswith(JSON) and not _is_taken(key, self.spool.fields)
         return key if is_plain else key + JSON
 
-    def _count_losses(self, shape: Shape) -> None:
+    def _count_losses(self) -> None:
+        shape = self.spool.shape
         if not self.has_row_each:
             self.spool.losses.add("weights of references", shape.weights)
         lost = [item for item in shape.more.items() if item[0] not in self.more]
