@@ -6,7 +6,7 @@ from dataclasses import asdict, replace
 from typing import Annotated
 
 from polyref.cli import options as o
-from polyref.data import Input, Losses, ReadSettings, WriteReport, WriteSettings
+from polyref.data import Input, Losses, ReadSettings, WriteSettings
 from polyref.data.writing import check_not_input, write_unique
 from polyref.errors import SettingsError
 
@@ -34,15 +34,13 @@ def convert(
     check_not_input(output, input, settings.format)
     examples = input.examples(limit=limit, losses=not_read)
     report = replace(write_unique(examples, output, reading.fields, settings), not_read=not_read)
-    losses = {"not_read": report.not_read.counts, "not_kept": report.not_kept.counts}
-    o.beside(output).write(o.one_object(asdict(report) | losses) if as_json else _for_a_person(report))
-    if not as_json:
-        o.say_losses(files[0], "not read", report.not_read)
-        o.say_losses(output, "not kept", report.not_kept)
-
-
-def _for_a_person(report: WriteReport) -> str:
+    if as_json:
+        losses = {"not_read": report.not_read.counts, "not_kept": report.not_kept.counts}
+        o.beside(output).write(o.one_object(asdict(report) | losses))
+        return
     pseudo = f" and {o.counted(report.pseudo_references, 'pseudo-reference')}" if report.pseudo_references else ""
-    files = report.files[0] if len(report.files) == 1 else f"{report.files[0]} to {report.files[-1]}"
+    written = " to ".join(dict.fromkeys([report.files[0], report.files[-1]]))
     found = f"{o.counted(report.examples, 'example')} with {o.counted(report.references, 'reference')}{pseudo}"
-    return f"{found} in {files}\n"
+    o.beside(output).write(f"{found} in {written}\n")
+    o.say_losses(files[0], "not read", report.not_read)
+    o.say_losses(output, "not kept", report.not_kept)
