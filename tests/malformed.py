@@ -234,7 +234,7 @@ _CORRUPT = _PACKED[:20] + bytes(byte ^ 0x55 for byte in _PACKED[20:40]) + _PACKE
 _FIVE = '{"id": 5, "source": 1, "references": ["a"]}\n'
 _FIVE_AGAIN = (_FIVE + "\n" + _FIVE.replace("5", '"5"')).encode()
 _LINE_NUMBER = (_FIVE.replace("5", "2") + with_references('["a"]')).encode()
-_TOO_LONG = "the line is longer than 90 bytes; is this one record per line? raise the limit with --max"
+_TOO_LONG = "the line is longer than 90 bytes; is this one record per line? raise "
 
 _FILES = [
     Malformed("an id as a number and as a text", _FIVE_AGAIN, '"5" comes twice (first on line 1)', 3),

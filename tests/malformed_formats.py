@@ -34,29 +34,33 @@ _DAMAGED = _GOOD[:8] + bytes(byte ^ 0x55 for byte in _GOOD[8:60]) + _GOOD[60:]
 _PARQUET = {
     "a Parquet without references": (
         parquet(source=["s"], captions=[["a"]]),
-        'there is no column "references"; name another with --references-field '
-        '(the columns here: "source", "captions")',
+        'there is no column "references"; name another with references_field (the columns here: "source", "captions")',
         None,
     ),
     "a Parquet without source": (
         parquet(prompt=["s"], references=[["a"]]),
-        'there is no column "source"; name another with --source-field (the columns here: "prompt", "references")',
+        'there is no column "source"; name another with source_field (the columns here: "prompt", "references")',
         None,
     ),
     "references that are texts": (
         parquet(source=["s"], references=["a"]),
-        'the column "references" holds string; give a list of strings, or of structs with "text"',
-        None,
+        '"references" is a string; give a list of strings',
+        1,
     ),
     "references that are lists of numbers": (
         parquet(source=["s"], references=[[1, 2]]),
-        'the column "references" holds list<',
+        "reference 1 is a number; give a string",
+        1,
+    ),
+    "references that are lists of bytes": (
+        parquet(source=["s"], references=[[b"a"]]),
+        "binary>, which JSON cannot hold; give strings",
         None,
     ),
     "references that are structs without text": (
         parquet(source=["s"], references=[[{"caption": "a"}]]),
-        "struct<caption: string>>; give a list of strings",
-        None,
+        'reference 1 has no "text"; write {"text": "...", "weight": 2.0}',
+        1,
     ),
     "a Parquet with a column twice": (twice_named(), 'the column "source" comes twice', None),
     "a Parquet without rows": (
@@ -194,11 +198,10 @@ _COCO = {
 _CSV = {
     "a table without references": (
         b"id,source,text\n1,s,a\n",
-        'there is no column "reference"; name another with --references-field '
-        '(the columns here: "id", "source", "text")',
+        'there is no column "reference"; name another with references_field (the columns here: "id", "source", "text")',
         1,
     ),
-    "a table without source": (b"id,prompt,ref\n", 'there is no column "source"; name another with --source-field', 1),
+    "a table without source": (b"id,prompt,ref\n", 'there is no column "source"; name another with source_field', 1),
     "a column twice": (b"source,ref,ref\n", 'the column "ref" comes twice', 1),
     "a header only": (b"source,ref\n", "the table has no rows; give at least one", None),
     "a header of columns only": (b"source,ref0,ref1\n", "the table has no rows", None),
@@ -238,7 +241,7 @@ _CSV = {
 _TSV = {
     "a TSV without a header": (
         b"ein Hund\ta dog\n",
-        'there is no column "reference"; name another with --references-field (the columns here: "ein Hund", "a dog")',
+        'there is no column "reference"; name another with references_field (the columns here: "ein Hund", "a dog")',
         1,
     ),
     "a TSV row with a tab too many": (b"source\tref\ns\ta\tb\n", "the row has 3 cells, but the header has 2", 2),
@@ -321,7 +324,7 @@ def _cases(table: dict[str, tuple[bytes, str, int | None]], file: str, **more: A
 _PROSE = {
     "prose": (
         b"Hello, world\nhow are you\n",
-        "this is neither JSON, nor Parquet, nor a table with a header; name the format with --from, or for parallel",
+        "this is neither JSON, nor Parquet, nor a table with a header; set format, or for parallel",
         None,
     ),
 }

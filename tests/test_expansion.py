@@ -145,7 +145,7 @@ def test_one_reference_is_repeated_alone():
 
 def test_too_few_sentences_can_be_an_error_that_names_the_example():
     with pytest.raises(
-        InputError, match='the example "cat" gives 4 references of 7; ask for fewer, or choose'
+        InputError, match='the example "cat" gives 4 references of 7; ask for fewer, or set shortfall'
     ) as failed:
         expanded(replace(example(*TWO_SENTENCES_MORE, id="cat"), line=12), 7, shortfall="fail")
     assert failed.value.line == 12

@@ -188,7 +188,7 @@ def fill_up(
     if settings.shortfall == "fail":
         raise InputError(
             f'the example "{example.id}" gives {settings.per_example - short} references of {settings.per_example}',
-            "ask for fewer, or choose --shortfall keep or repeat",
+            "ask for fewer, or set shortfall to keep or repeat",
             line=example.line,
         )
     if settings.shortfall == "keep":

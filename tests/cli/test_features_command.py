@@ -162,7 +162,7 @@ def test_one_of_several_outputs_is_named(run, folder, tmp_path: Path):
     found = features_of(run, folder, "--model", model, "--output-name", "rows", out=out)
     assert found.size == 8
     done = run("features", folder, "--model", model, "-o", out)
-    assert "has 2 outputs (channels, rows); choose one with --output-name" in done.err
+    assert "has 2 outputs (channels, rows); set --output-name to one of them" in done.err
     done = run("features", folder, "--model", model, "-o", out, "--output-name", "colums")
     assert 'has no output "colums"; choose one of channels, rows' in done.err
 
@@ -214,7 +214,7 @@ def test_numbers_that_do_not_fit_are_refused_by_the_name_of_the_image(run, folde
     model = tiny_model(tmp_path / "large.onnx", ["n", 3, 8, 8], [factor, times], {"map": ["n", 3, 8, 8]})
     options = [folder / "red.png", "--model", model, "--mean", "0", "--std", "1"]
     done = run("features", *options, "-o", tmp_path / "f.npz")
-    assert "red.png: features too large for float16; add --float32" in done.err
+    assert "red.png: features too large for float16; set --float32" in done.err
     np.testing.assert_allclose(
         features_of(run, *options, "--float32", out=tmp_path / "f.npz").rows(["red"]), [[1e5, 0, 0]], rtol=1e-6
     )
@@ -262,8 +262,8 @@ def test_what_cannot_be_is_said_in_one_line(run, folder, model, options, says, t
 @pytest.mark.parametrize(
     ("shape", "says"),
     [
-        (["n", 3, "h", "w"], "takes images of any size; give --size"),
-        (["n", "c", "h", "w"], "give --layout nchw or nhwc"),
+        (["n", 3, "h", "w"], "takes images of any size; set --size"),
+        (["n", "c", "h", "w"], "set --layout to nchw or nhwc"),
         (["n", 12], "give one that takes images"),
     ],
 )

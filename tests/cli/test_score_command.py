@@ -211,7 +211,7 @@ BAD = {
     "an empty hypothesis": (
         {"hyp.txt": "a\n \nc\n"},
         ["hyp.txt", "ref.jsonl"],
-        "hyp.txt:2: the hypothesis is empty; give a text, or score it as no words with --allow-empty",
+        "hyp.txt:2: the hypothesis is empty; give a text, or set --allow-empty to score it as no words",
     ),
     "an empty hypothesis in a record": (
         {"hyp.jsonl": records(a="x", b="", c="z")},
@@ -358,7 +358,7 @@ BAD = {
     "a format for several files": (
         {},
         ["hyp.txt", "ref0.txt", "ref1.txt", "--from", "csv"],
-        "several files of references are plain text; leave --from out",
+        "--from does not fit several files of references, which are plain text",
     ),
     "a record without hypothesis": (
         {},

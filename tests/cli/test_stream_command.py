@@ -349,7 +349,7 @@ def test_a_file_that_has_changed_is_refused(run, file):
     before = run("stream", file).out
     write(file, RECORDS[:2])
     assert_refused(
-        run("stream", file), "the file has changed since it was indexed; add --reindex to use it as it is now"
+        run("stream", file), "the file has changed since it was indexed; set --reindex to use it as it is now"
     )
     assert len(table(run("stream", file, "--reindex").out)) == 4
     assert len(before.splitlines()) == 7

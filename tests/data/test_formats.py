@@ -12,7 +12,7 @@ import zstandard
 
 from polyref.data import WriteSettings, read, sample_examples, write
 from polyref.data.formats import FORMATS, format_of_name
-from polyref.errors import InputError, MissingExtraError, OutputError, SettingsError
+from polyref.errors import InputError, MissingExtraError, SettingsError
 from polyref.example import Example, Reference
 
 FILES = {
@@ -181,5 +181,5 @@ def test_the_format_of_the_documentation_needs_nothing_but_a_place_in_the_dict(
     with pytest.raises(InputError, match=r'in\.blocks:4: "references" is empty; give at least one'):
         list(read(tmp_path / "in.blocks"))
     broken = Example("x", "s", (Reference("two\nlines"),))
-    with pytest.raises(OutputError, match='a text of example "x" has line breaks, which blocks cannot hold'):
+    with pytest.raises(SettingsError, match='a text of example "x" has line breaks, which blocks cannot hold'):
         write([broken], tmp_path / "new.blocks")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from polyref.data import Fields, Input
+from polyref.data import Fields, Input, ReadSettings
 from polyref.data import corpus as indexing_module
 from polyref.data.corpus import ABOUT, Corpus, default_folder, indexed, open_index
 from polyref.errors import InputError, OutputError
@@ -38,13 +38,13 @@ def names(folder: Path) -> list[str]:
 
 def reads(monkeypatch: pytest.MonkeyPatch) -> list[object]:
     """Notes each time that a file is read for an index."""
-    read, times = indexing_module.read, []
+    read, times = Input.examples, []
 
     def noted(*arguments, **named):
         times.append(arguments)
         return read(*arguments, **named)
 
-    monkeypatch.setattr(indexing_module, "read", noted)
+    monkeypatch.setattr(Input, "examples", noted)
     return times
 
 
@@ -90,8 +90,8 @@ def test_each_way_to_read_a_file_has_its_own_index(indexes, tmp_path: Path):
     path.write_text('{"source": "s", "prompt": "p", "references": ["r"], "answers": ["x", "y"]}\n')
     fields = Fields(source="prompt", references="answers")
     assert open_index(Input.of(path)).source(0) == "s"
-    assert open_index(Input.of(path), fields).source(0) == "p"
-    assert open_index(Input.of(path), fields).reference(0, 1) == "y"
+    assert open_index(Input.of(path, ReadSettings(fields=fields))).source(0) == "p"
+    assert open_index(Input.of(path, ReadSettings(fields=fields))).reference(0, 1) == "y"
     assert len(names(indexes)) == 2
 
 
@@ -114,7 +114,7 @@ def test_a_file_that_has_changed_is_refused_until_it_is_indexed_anew(file, index
         with pytest.raises(InputError) as refused:
             open_index(Input.of(file))
         assert str(refused.value) == (
-            f"{file}: the file has changed since it was indexed; add --reindex to use it as it is now"
+            f"{file}: the file has changed since it was indexed; set reindex to use it as it is now"
         )
     assert ids(open_index(Input.of(file), renew=True)) == ["a", "b", "c"]
     assert ids(open_index(Input.of(file))) == ["a", "b", "c"]
@@ -138,13 +138,13 @@ def test_the_same_content_with_another_date_is_the_same_file(file, monkeypatch: 
 
 
 def test_a_file_that_changes_while_it_is_read_is_refused(file, indexes, monkeypatch: pytest.MonkeyPatch):
-    read = indexing_module.read
+    read = Input.examples
 
     def changing(*arguments, **named):
         yield from read(*arguments, **named)
         file.write_text(file.read_text() * 2)
 
-    monkeypatch.setattr(indexing_module, "read", changing)
+    monkeypatch.setattr(Input, "examples", changing)
     with pytest.raises(InputError, match="the file changed while it was read; start again when it is complete"):
         open_index(Input.of(file))
     assert names(indexes) == []
@@ -254,17 +254,17 @@ def test_runs_that_begin_at_once_all_find_the_index(file, indexes):
 
 
 def test_of_two_runs_that_make_an_index_at_once_the_first_is_kept(file, indexes, monkeypatch: pytest.MonkeyPatch):
-    read = indexing_module.read
+    read = Input.examples
 
     def overtaken(*arguments, **named):
-        monkeypatch.setattr(indexing_module, "read", read)
+        monkeypatch.setattr(Input, "examples", read)
         first = open_index(Input.of(file))
         [folder] = [path for path in indexes.iterdir() if not path.name.startswith(".")]
         made.append((first, folder.stat().st_ino))
         yield from read(*arguments, **named)
 
     made: list[tuple[Corpus, int]] = []
-    monkeypatch.setattr(indexing_module, "read", overtaken)
+    monkeypatch.setattr(Input, "examples", overtaken)
     second = open_index(Input.of(file))
     [folder] = indexes.iterdir()
     assert made[0][1] == folder.stat().st_ino
@@ -312,7 +312,7 @@ def test_a_folder_that_cannot_be_is_refused(file, tmp_path: Path):
         with pytest.raises(OutputError) as refused:
             open_index(Input.of(file), folder=folder)
         assert ": cannot be written (" in str(refused.value)
-        assert str(refused.value).endswith("; name another folder with --index")
+        assert str(refused.value).endswith("; name another folder of indexes")
 
 
 def test_a_full_disk_is_said_and_leaves_nothing(file, indexes, monkeypatch: pytest.MonkeyPatch):

@@ -7,7 +7,7 @@ import pytest
 import zstandard
 
 from polyref.data import WriteSettings, read, write
-from polyref.errors import InputError, OutputError
+from polyref.errors import InputError, OutputError, SettingsError
 from polyref.example import Example, PseudoReference, Reference
 
 
@@ -112,7 +112,7 @@ def test_pseudo_references_can_be_made_references(tmp_path: Path):
 
 
 def test_a_line_break_is_refused_and_nothing_is_left(tmp_path: Path):
-    with pytest.raises(OutputError, match=r'a text of example "x" has line breaks, which parallel text cannot hold'):
+    with pytest.raises(SettingsError, match=r'a text of example "x" has line breaks, which parallel text cannot hold'):
         write([Example("x", "s", (Reference("a\nb"),))], tmp_path / "out.src")
     assert list(tmp_path.iterdir()) == []
 

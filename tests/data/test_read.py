@@ -62,7 +62,7 @@ def test_other_names_of_keys_can_be_given(read_records):
 
 
 def test_a_missing_key_is_named_with_the_keys_that_are_there(read_records):
-    with pytest.raises(InputError, match=r'--references-field \(the keys here: "prompt", "answers"\)'):
+    with pytest.raises(InputError, match=r'references_field \(the keys here: "prompt", "answers"\)'):
         read_records({"prompt": "hi", "answers": ["hello"]})
 
 

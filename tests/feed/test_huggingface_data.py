@@ -138,7 +138,7 @@ def test_nothing_is_left_behind_by_a_reader_that_stops_half_way(tmp_path: Path, 
     [
         ({"source": ["s", "t"], "references": [["r"], []]}, 'the data set:2: "references" is empty; give at least one'),
         ({"source": ["s"], "answers": [["r"]]}, 'the data set: there is no column "references"; name another'),
-        ({"source": ["s"], "references": ["r"]}, 'the data set: the column "references" holds string'),
+        ({"source": ["s"], "references": ["r"]}, 'the data set:1: "references" is a string'),
         ({"id": ["1", "1"], "source": ["s"] * 2, "references": [["r"]] * 2}, "the data set:2: "),
     ],
 )

@@ -260,7 +260,7 @@ def test_what_memory_does_not_hold_says_what_to_lower(fault):
         def log_probs(self, seed, beginning):
             return fault()
 
-    says = "out of memory with a beam of 2, a batch of 3 and up to 50 tokens; lower --beam, --batch or --longest"
+    says = "out of memory with a beam of 2, a batch of 3 and up to 50 tokens; lower beam, batch or longest"
     with pytest.raises(SettingsError, match=says):
         search(Large(2), [1, 2, 3], BeamSettings(beam=2, longest=50))
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import sys
 from typing import Annotated
 
-import typer
-
 from polyref.align import AlignSettings
 from polyref.cli import options as o
 from polyref.cli.lattice import DrawSettings, about, lattices_of, with_files
 from polyref.data import ReadSettings
+from polyref.draw import MATRICES, save_matrix, suffix_of
+from polyref.draw.aligned import compare
 from polyref.errors import SettingsError
 from polyref.scale import ToolSettings
 from polyref.text import TextSettings
@@ -20,14 +20,11 @@ from polyref.text import TextSettings
 def align(
     file: o.Input,
     *,
-    pair: Annotated[
-        tuple[str, str],
-        typer.Option("--pair", metavar="I J", help="Two references: numbers from 0, or letters as in drawings."),
-    ] = ("0", "1"),
-    output: Annotated[
-        str | None,
-        typer.Option("-o", "--output", metavar="OUT", help="Draw it: svg, png, html or json; {id} in the name."),
-    ] = None,
+    pair: Annotated[tuple[str, str], o.option("I J", "Two references: numbers from 0, or letters as in drawings.")] = (
+        "0",
+        "1",
+    ),
+    output: Annotated[str | None, o.output("Draw it: svg, png, html or json; {id} in the name.", "OUT")] = None,
     drawing: DrawSettings,
     align: AlignSettings,
     preset: o.PresetOption = None,
@@ -37,9 +34,6 @@ def align(
     as_json: o.JsonOption = False,
 ) -> None:
     """Show which words of two references are similar, and linked."""
-    from polyref.draw import MATRICES, save_matrix, suffix_of
-    from polyref.draw.aligned import compare
-
     if output is not None:
         suffix_of(output, MATRICES)  # before anything is read
     left, right = (_number(name) for name in pair)

@@ -5,23 +5,21 @@ from __future__ import annotations
 from dataclasses import asdict, replace
 from typing import Annotated
 
-import typer
-
 from polyref.cli import options as o
-from polyref.data import Input, Losses, ReadSettings, WriteReport, WriteSettings
+from polyref.data import Input, Losses, ReadSettings, WriteSettings
 from polyref.data.writing import check_not_input, write_unique
+from polyref.errors import SettingsError
 
 
 @o.from_settings()
 def convert(
     files: o.Inputs,
-    output: Annotated[str, typer.Argument(metavar="OUT", help="Output; its name tells the format.")],
+    output: Annotated[str, o.argument("OUT", "Output; its name tells the format.")],
     *,
     reading: ReadSettings,
     settings: WriteSettings,
     limit: Annotated[
-        int | None,
-        typer.Option(metavar="N", help="References per example: all gold ones, then the best pseudo-references."),
+        int | None, o.option("N", "References per example: all gold ones, then the best pseudo-references.")
     ] = None,
     as_json: o.JsonOption = False,
 ) -> None:
@@ -30,19 +28,19 @@ def convert(
     OUT ends in .jsonl, .parquet, .json (COCO), .csv, .tsv or .src (parallel text: out.src, out.ref0, out.ref1, ...),
     and may have .gz or .zst after that. Several files are parallel text: sources, then references.
     """  # fmt: skip
-    check_not_input(output, settings, Input.of(files, reading.format, reading.max_line_bytes))
-    not_read = Losses()
-    examples = o.read_with(reading, files, limit=limit, losses=not_read)
+    if limit is not None and limit < 1:
+        raise SettingsError(f"is {limit}", "give 1 or more", key="limit")
+    input, not_read = Input.of(files, reading), Losses()
+    check_not_input(output, input, settings.format)
+    examples = input.examples(limit=limit, losses=not_read)
     report = replace(write_unique(examples, output, reading.fields, settings), not_read=not_read)
-    losses = {"not_read": report.not_read.counts, "not_kept": report.not_kept.counts}
-    o.beside(output).write(o.one_object(asdict(report) | losses) if as_json else _for_a_person(report))
-    if not as_json:
-        o.say_losses(files[0], "not read", report.not_read)
-        o.say_losses(output, "not kept", report.not_kept)
-
-
-def _for_a_person(report: WriteReport) -> str:
+    if as_json:
+        losses = {"not_read": report.not_read.counts, "not_kept": report.not_kept.counts}
+        o.beside(output).write(o.one_object(asdict(report) | losses))
+        return
     pseudo = f" and {o.counted(report.pseudo_references, 'pseudo-reference')}" if report.pseudo_references else ""
-    files = report.files[0] if len(report.files) == 1 else f"{report.files[0]} to {report.files[-1]}"
+    written = " to ".join(dict.fromkeys([report.files[0], report.files[-1]]))
     found = f"{o.counted(report.examples, 'example')} with {o.counted(report.references, 'reference')}{pseudo}"
-    return f"{found} in {files}\n"
+    o.beside(output).write(f"{found} in {written}\n")
+    o.say_losses(files[0], "not read", report.not_read)
+    o.say_losses(output, "not kept", report.not_kept)

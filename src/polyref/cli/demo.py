@@ -5,18 +5,16 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
-import typer
-
 from polyref.cli import options as o
+from polyref.data import open_output, sample_examples
 from polyref.errors import SettingsError
+from polyref.example import Example
 from polyref.lattice import Lattice, Sentence
 from polyref.settings import setting, settings
 from polyref.text import TextSettings
 
 if TYPE_CHECKING:
     from rich.console import Console
-
-    from polyref.example import Example
 
 # One colour per reference; told apart on light and on dark terminals.
 _COLOURS = ("cyan", "magenta", "green", "yellow", "blue", "red", "bright_cyan", "bright_magenta")
@@ -47,17 +45,13 @@ class DemoSettings:
 @o.from_settings()
 def demo(
     settings: DemoSettings,
-    page: Annotated[
-        str | None, typer.Option("-o", "--output", metavar="FILE", help="Write a page (html) that draws all lattices.")
-    ] = None,
+    page: Annotated[str | None, o.output("Write a page (html) that draws all lattices.")] = None,
 ) -> None:
     """Show pseudo-references of the examples in the package.
 
     Each word has the colour of a reference that has it.
     """  # fmt: skip
     from rich.console import Console
-
-    from polyref.data import sample_examples
 
     if page is not None and not page.endswith((".html", ".htm")):
         raise SettingsError(f"{page}: the page is HTML", "end the name in .html")
@@ -131,7 +125,6 @@ def _print(one: _Shown, console: Console) -> None:
 
 
 def _write_page(shown: list[_Shown], path: str) -> None:
-    from polyref.data import open_output
     from polyref.draw.page import Exhibit, as_gallery
 
     exhibits = []

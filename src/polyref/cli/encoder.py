@@ -5,25 +5,27 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from math import exp, inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from polyref.cli import options as o
+from polyref.encode import Choosy, measure_baseline, open_encoder
+from polyref.encode.context import CONFIG, ContextEncoder, read_config, write_config
 from polyref.encode.corpus import Corpus, TrainSettings, Use, unrelated_of
-from polyref.errors import InputError, SettingsError
+from polyref.encode.opening import BUILTIN, DEFAULT, builtin_folder
+from polyref.errors import InputError, SettingsError, load_extra
+from polyref.fit import FitSettings
+from polyref.model.settings import check_size
 from polyref.text import TextSettings
 
 if TYPE_CHECKING:
-    from polyref.fit import FitSettings
     from polyref.fit.loop import Step
 
-Texts = Annotated[
-    list[str],
-    typer.Argument(metavar="TEXT", help="Text with one sentence per line (.txt), or data sets in any format."),
-]
-Name = Annotated[str, typer.Argument(metavar="NAME", help="english, a folder, vectors:FILE or huggingface:NAME.")]
+Texts = Annotated[list[str], o.argument("TEXT", "Text with one sentence per line (.txt), or data sets in any format.")]
+Name = Annotated[str, o.argument("NAME", "english, a folder, vectors:FILE or huggingface:NAME.")]
 MOST_THREADS = 1024
 _NOT_OF_ENCODERS = ("average", "validate_every", "recent", "patience", "precision")
 
@@ -32,35 +34,26 @@ _NOT_OF_ENCODERS = ("average", "validate_every", "recent", "patience", "precisio
 def train(
     texts: Texts,
     *,
-    output: Annotated[str, typer.Option("-o", "--output", metavar="FOLDER", help="Folder of the encoder.")],
+    output: Annotated[str, o.output("Folder of the encoder.", "FOLDER")],
     without: Annotated[
-        list[str] | None,
-        typer.Option("--without", metavar="FILE", help="Leave out the sentences of this file; may be given again."),
+        list[str] | None, o.option("FILE", "Leave out the sentences of this file; may be given again.")
     ] = None,
-    vectors: Annotated[
-        str | None,
-        typer.Option("--vectors", metavar="FILE", help="Start from word vectors (npz, GloVe or fastText text)."),
-    ] = None,
+    vectors: Annotated[str | None, o.option("FILE", "Start from word vectors (npz, GloVe or fastText text).")] = None,
     settings: TrainSettings,
-    threads: Annotated[
-        int | None, typer.Option(metavar="N", help="Number of threads of torch.  [default: all cores]")
-    ] = None,
+    threads: Annotated[int | None, o.option("N", "Number of threads of torch.  [default: all cores]")] = None,
     as_json: o.JsonOption = False,
 ) -> None:
     """Train an encoder on your own text: the paper's bidirectional language model.
 
     A run that was stopped goes on when the same command is given again. Needs torch: pip install "polyref[torch]".
     """  # fmt: skip
-    from polyref.errors import load_extra
-
     torch = load_extra("torch", purpose="training an encoder", extra="torch")
     from polyref.encode.training import train_encoder
 
     if not output.strip():
         raise SettingsError("the output has no name", "give -o FOLDER")
     if threads is not None:
-        if not 1 <= threads <= MOST_THREADS:
-            raise SettingsError(f"is {threads}", f"give a whole number from 1 to {MOST_THREADS:,}", key="threads")
+        check_size("threads", threads, MOST_THREADS)
         torch.set_num_threads(threads)
     with _progress(settings.fit, quiet=as_json) as (on_start, on_step):
         train_encoder(
@@ -74,8 +67,6 @@ def _progress(
     settings: FitSettings, *, quiet: bool
 ) -> Iterator[tuple[Callable[[Corpus], None], Callable[[Step, int], None]]]:
     """A line on standard output for each epoch; a bar on standard error where that is a terminal."""
-    from math import exp, inf
-
     perplexity = "perplexity {task.fields[perplexity]}"
     of = "" if settings.most_epochs == inf else f"/{settings.most_epochs}"
     with o.bar_of("epoch {task.fields[epoch]}" + of, perplexity) as bar:
@@ -83,7 +74,7 @@ def _progress(
 
         def start(corpus: Corpus) -> None:
             if not quiet:
-                _say(
+                typer.echo(
                     f"{corpus.sentences:,} sentences: {corpus.training.tokens:,} words to train on, "
                     f"{corpus.validation.tokens:,} to validate; {len(corpus.vocabulary.words):,} words can be read, "
                     f"{corpus.vocabulary.predicted:,} predicted"
@@ -95,7 +86,7 @@ def _progress(
             bar.update(task, total=total, completed=done, epoch=step.epoch + 1, perplexity=perplexity)
             if step.what in ("epoch", "end") and not quiet:
                 best = "" if step.validation != step.best else "  best so far"
-                _say(
+                typer.echo(
                     f"epoch {step.epoch + 1:>3}  learning rate {step.learning_rate:.2g}  perplexity in training "
                     f"{perplexity}, in validation {step.validation:.2f}{best}"
                 )
@@ -103,21 +94,13 @@ def _progress(
         yield start, tell
 
 
-def _say(line: str) -> None:
-    sys.stdout.write(line + "\n")
-    sys.stdout.flush()
-
-
 def list_encoders(
     folders: Annotated[
-        list[str] | None, typer.Argument(metavar="FOLDER", help="Also list those in these folders.  [default: here]")
+        list[str] | None, o.argument("FOLDER", "Also list those in these folders.  [default: here]")
     ] = None,
     as_json: o.JsonOption = False,
 ) -> None:
     """List the encoders of the package, and those in folders."""
-    from polyref.encode.context import CONFIG, read_config
-    from polyref.encode.opening import BUILTIN, DEFAULT, builtin_folder
-
     places = [(name, builtin_folder(name)) for name in BUILTIN]
     for folder in folders or ["."]:
         if not Path(folder).is_dir():
@@ -140,9 +123,6 @@ def list_encoders(
 
 def show(name: Name, as_json: o.JsonOption = False) -> None:
     """Show an encoder: its sizes, where it comes from, and its baseline, the similarity of unrelated words."""
-    from polyref.encode import open_encoder
-    from polyref.encode.context import ContextEncoder
-
     encoder = open_encoder(name)
     facts: dict[str, Any] = {"name": encoder.name, "hash": encoder.hash, "baseline": encoder.baseline}
     if isinstance(encoder, ContextEncoder):
@@ -169,18 +149,12 @@ def calibrate(
     name: Name,
     texts: Texts,
     *,
-    use: Annotated[
-        Use, typer.Option("--use", help="Of data sets: their references, their sources, or both.")
-    ] = "references",
+    use: Annotated[Use, typer.Option(help="Of data sets: their references, their sources, or both.")] = "references",
     settings: TextSettings,
     save: Annotated[bool, typer.Option("--save", help="Write the baseline into the encoder's folder.")] = False,
     as_json: o.JsonOption = False,
 ) -> None:
     """Measure the similarity of unrelated words on your own text: the baseline for rescaled similarities."""
-    from polyref.encode import Choosy, measure_baseline, open_encoder
-    from polyref.encode.context import ContextEncoder, read_config, write_config
-    from polyref.encode.opening import BUILTIN
-
     encoder = open_encoder(name)
     sentences = unrelated_of(texts, use, settings)
     if isinstance(encoder, Choosy):
@@ -197,8 +171,8 @@ def calibrate(
         facts = {"name": name, "baseline": baseline, "before": encoder.baseline, "sentences": len(sentences)}
         sys.stdout.write(o.one_object(facts))
         return
-    _say(f"baseline {baseline:.4f} on {len(sentences):,} sentences of yours; {encoder.baseline:.4f} before")
-    _say(f"kept in {name}" if save else f"use it with: --baseline {baseline:.4f}")
+    typer.echo(f"baseline {baseline:.4f} on {len(sentences):,} sentences of yours; {encoder.baseline:.4f} before")
+    typer.echo(f"kept in {name}" if save else f"use it with: --baseline {baseline:.4f}")
 
 
 VERBS = {"train": train, "list": list_encoders, "show": show, "calibrate": calibrate}

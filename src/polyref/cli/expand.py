@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-import typer
-
 from polyref.cli import options as o
 from polyref.data import ReadSettings, WriteReport, WriteSettings
 from polyref.errors import SettingsError
@@ -19,9 +17,7 @@ from polyref.scale import Job, ToolSettings, expand_file
 def expand(
     files: o.Inputs,
     *,
-    output: Annotated[
-        str, typer.Option("-o", "--output", metavar="FILE", help="Output; its name tells format and compression.")
-    ] = "-",
+    output: Annotated[str, o.output("Output; its name tells format and compression.")] = "-",
     settings: ExpandSettings,
     preset: o.PresetOption = None,
     tools: ToolSettings,

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from polyref.cli import options as o
-from polyref.features.extraction import FeatureReport, ImageSettings, extract_features
+from polyref.features.extraction import ImageSettings, extract_features
 from polyref.features.images import find_images
 
 _NAMED = 3
@@ -16,14 +16,14 @@ _NAMED = 3
 
 @o.from_settings()
 def features(
-    images: Annotated[list[str], typer.Argument(metavar="IMAGE", help="Image files, and folders of them.")],
+    images: Annotated[list[str], o.argument("IMAGE", "Image files, and folders of them.")],
     *,
-    model: Annotated[str, typer.Option("--model", metavar="FILE", help="Image model in the ONNX format.")],
-    output: Annotated[str, typer.Option("-o", "--output", metavar="FILE", help="Output, an .npz file.")],
+    model: Annotated[str, o.option("FILE", "Image model in the ONNX format.")],
+    output: Annotated[str, o.output("Output, an .npz file.")],
     settings: ImageSettings,
     ids: Annotated[
         Literal["name", "number"],
-        typer.Option("--ids", help="Ids: the file name without its suffix, or the last number in it, as in COCO."),
+        typer.Option(help="Ids: the file name without its suffix, or the last number in it, as in COCO."),
     ] = "name",
     as_json: o.JsonOption = False,
 ) -> None:
@@ -35,10 +35,6 @@ def features(
     found = find_images(images, ids)
     with o.progress_bar(len(found), "reading", "images", rate_digits=1) as show:
         report = extract_features(found, model, output, settings, lambda done: show(done, done))
-    _show(report, output, as_json)
-
-
-def _show(report: FeatureReport, output: str, as_json: bool) -> None:
     if as_json:
         facts = {"images": report.images, "features": report.size, "skipped": report.skipped, "file": output}
         sys.stdout.write(o.one_object(facts))

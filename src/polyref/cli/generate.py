@@ -12,18 +12,19 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 import typer
 
 from polyref.cli import options as o
-from polyref.data import Input, Losses, ReadSettings, WriteSettings, open_output
+from polyref.data import Input, Losses, ReadSettings, open_output
 from polyref.data.formats import format_of_name
 from polyref.data.opening import check_output_is_none_of, without_compression
 from polyref.data.reading import Source, read_sources
 from polyref.data.writing import check_not_input
 from polyref.errors import SettingsError
+from polyref.features.features import Features
 from polyref.fit import Device
+from polyref.model import load_model
 from polyref.model.settings import BeamSettings, check_size
 from polyref.settings import build, keys
 
 if TYPE_CHECKING:
-    from polyref.features.features import Features
     from polyref.model.folder import Generated, TrainedModel
 
     Generation = Callable[[list[str]], list[list[Generated]]]
@@ -36,30 +37,18 @@ _KEPT = ("*.safetensors", "*.json", "*.toml", "*.log", "log.jsonl", "expanded-*.
 
 @o.from_settings(beam=("stop_early",), reading=("format",))
 def generate(
-    model: Annotated[str, typer.Argument(metavar="MODEL", help="Folder that polyref train has made.")],
+    model: Annotated[str, o.argument("MODEL", "Folder that polyref train has made.")],
     input: Annotated[
-        str,
-        typer.Argument(metavar="INPUT", help="Sources in any format, or one per line (.txt); - reads standard input."),
+        str, o.argument("INPUT", "Sources in any format, or one per line (.txt); - reads standard input.")
     ],
     *,
-    output: Annotated[
-        str, typer.Option("-o", "--output", metavar="OUT", help="Output: records, or lines if it ends in .txt.")
-    ] = "-",
-    features: Annotated[
-        str | None, typer.Option("--features", metavar="FILE", help="Captioners: features of the images.")
-    ] = None,
-    feature_ids: Annotated[
-        str | None,
-        typer.Option("--feature-ids", metavar="FILE", help="Their ids, one per line, if that file has none."),
-    ] = None,
+    output: Annotated[str, o.output("Output: records, or lines if it ends in .txt.", "OUT")] = "-",
+    features: Annotated[str | None, o.option("FILE", "Captioners: features of the images.")] = None,
+    feature_ids: Annotated[str | None, o.option("FILE", "Their ids, one per line, if that file has none.")] = None,
     beam: Annotated[dict[str, Any], o.Given(BeamSettings, "as in the recipe")],
-    batch: Annotated[
-        int, typer.Option("--batch", metavar="N", help="Sources per batch; the result does not depend on it.")
-    ] = 32,
-    device: Annotated[
-        Device, typer.Option("--device", help="auto: a GPU if there is one, else the processor.")
-    ] = "auto",
-    input_format: o.SourcesFromOption = None,
+    batch: Annotated[int, o.option("N", "Sources per batch; the result does not depend on it.")] = 32,
+    device: Annotated[Device, typer.Option(help="auto: a GPU if there is one, else the processor.")] = "auto",
+    format: o.SourcesFromOption = None,
     reading: ReadSettings,
     as_json: o.JsonOption = False,
 ) -> None:
@@ -71,25 +60,19 @@ def generate(
     _check_output(output, input, model, features, feature_ids)
     as_text = _is_text(output, beam.get("best"))
     check_size("batch", batch)
-    from polyref.model import load_model
-
     trained = load_model(model, device)
     settings = _beam(trained.beam, {"best": 1, **beam} if as_text else beam)  # a line holds one text
     images = _features(trained, features, feature_ids)
     losses = Losses()
 
-    def sources(losses: Losses) -> Iterator[Source]:
-        return read_sources(
-            input, reading.fields, format=input_format, max_line_bytes=reading.max_line_bytes, losses=losses
-        )
-
-    if images is not None and _can_be_read_twice(input):
+    sources = partial(read_sources, input, reading, format=format)
+    if images is not None and Input.of(input).can_be_read_again:
         # Ids without features are refused before hours of search go into the others.
-        images.check([source.text for source in sources(Losses()) if source.text not in images])
+        images.check([source.text for source in sources() if source.text not in images])
     with o.progress_bar(input, "generating", "hypotheses", rate_digits=1) as show, open_output(output) as stream:
         generation = partial(trained.generate, features=images, beam=settings, batch=batch)
         best = None if as_text else settings.best
-        written = _write(sources(losses), generation, batch, best, stream, show)
+        written = _write(sources(losses=losses), generation, batch, best, stream, show)
     _show(*written, output, as_json)
     if not as_json:
         o.say_losses(input, "not read", losses)
@@ -97,7 +80,7 @@ def generate(
 
 def _check_output(output: str, input: str, model: str, features: str | None, feature_ids: str | None) -> None:
     """Refuse to write over what is read, and over what else a run keeps in its folder."""
-    check_not_input(output, WriteSettings("jsonl"), Input.of(input))
+    check_not_input(output, Input.of(input))
     kept = [path for pattern in _KEPT for path in Path(model).glob(pattern)]
     read = {f"{path.name} of the model": path for path in kept}
     check_output_is_none_of(output, {**read, "the file of features": features, "the file of ids": feature_ids})
@@ -135,17 +118,9 @@ def _features(trained: TrainedModel, features: str | None, ids: str | None) -> F
         return None
     if trained.source is not None:
         raise SettingsError(f"has no effect on a {trained.kind}, which reads texts", "leave it out", key="features")
-    from polyref.features.features import Features
-
     images = Features.open(features, ids)
     images.check([], size=trained.model.settings.feature_size)
     return images
-
-
-def _can_be_read_twice(input: str) -> bool:
-    """Whether it is a file, or several; a pipe can be read once."""
-    found = Input.of(input)
-    return all(path != "-" and Path(path).is_file() for path in found.parallel_files() or found.paths)
 
 
 def _write(

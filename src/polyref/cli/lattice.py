@@ -11,13 +11,12 @@ from contextlib import contextmanager
 from itertools import islice
 from typing import Annotated, Any, Literal
 
-import typer
-
 from polyref.align import AlignSettings
 from polyref.cli import options as o
-from polyref.data import ReadSettings
+from polyref.data import Input, ReadSettings
 from polyref.data.formats.jsonl import decimal_text
-from polyref.data.opening import display_name, read_lines
+from polyref.data.opening import decoded, display_name, located, read_lines
+from polyref.draw import GRAPHS, PICTURES, suffix_of
 from polyref.encode import open_encoder
 from polyref.errors import InputError, SettingsError
 from polyref.example import Example
@@ -59,15 +58,9 @@ def lattice(
     file: o.Input,
     *,
     output: Annotated[
-        str | None,
-        typer.Option(
-            "-o", "--output", metavar="OUT", help="Write it: svg, png, html, tex, dot, fst or json; {id} in the name."
-        ),
+        str | None, o.output("Write it: svg, png, html, tex, dot, fst or json; {id} in the name.", "OUT")
     ] = None,
-    highlight: Annotated[
-        str,
-        typer.Option("--highlight", metavar="N|TEXT", help="Mark the N-th best sentence, or a text; 0 marks none."),
-    ] = "1",
+    highlight: Annotated[str, o.option("N|TEXT", "Mark the N-th best sentence, or a text; 0 marks none.")] = "1",
     drawing: DrawSettings,
     show: ShowSettings,
     align: AlignSettings,
@@ -82,10 +75,11 @@ def lattice(
 
     It has a size, a number of sentences, and with --best, --list or --sample some of them.
     """  # fmt: skip
-    scored = None if show.score is None else _sentences(show.score)
+    scored = None
+    if show.score is not None:
+        lines = read_lines(show.score, holds="one sentence per line")
+        scored = [decoded(line.content, show.score, line.number) for line in lines]
     if output is not None:
-        from polyref.draw import GRAPHS, PICTURES, suffix_of
-
         suffix_of(output, PICTURES if show.steps else PICTURES + GRAPHS)  # before anything is read
     lattices = lattices_of(file, drawing.id, reading, align, text, tools)
     for example, merged, path in with_files(lattices, output):
@@ -94,8 +88,7 @@ def lattice(
             with about(file, example):
                 marked = _highlighted(merged, highlight, search)
                 merged.save(path, highlight=marked, theme=drawing.theme, title=drawing.title, steps=show.steps)
-        lines = [o.one_object(report)] if as_json else [line + "\n" for line in _lines(report, example)]
-        sys.stdout.write("".join(lines))
+        sys.stdout.write(o.one_object(report) if as_json else "".join(_lines(report, example)))
 
 
 def _report(
@@ -145,36 +138,23 @@ def _highlighted(merged: Lattice, wanted: str, search: SearchSettings) -> Senten
     return best[-1] if best and len(best) == rank else rank
 
 
-def _sentences(path: str) -> list[str]:
-    lines = []
-    for line in read_lines(path, holds="one sentence per line"):
-        try:
-            lines.append(line.content.decode("utf-8"))
-        except UnicodeDecodeError:
-            raise InputError("not UTF-8", "save the file as UTF-8", file=path, line=line.number) from None
-    return lines
-
-
 def _lines(report: dict[str, Any], example: Example) -> Iterator[str]:
     pieces = "" if report["pieces"] == 1 else f", in {report['pieces']} pieces"
     size = f"{len(example.references)} references, {report['states']} states, {report['arcs']} arcs{pieces}"
-    yield f"{report['id']}: {size}; {o.large(report['sentences'])} sentences, {o.large(report['new'])} of them new"
+    yield f"{report['id']}: {size}; {o.large(report['sentences'])} sentences, {o.large(report['new'])} of them new\n"
     for number, step in enumerate(report.get("steps", ())):
-        merged = "side by side" if step["pair"] is None else f"{_pair(step['pair'])} merged, {step['links']} links"
-        yield f"   ({chr(ord('a') + number)})  {merged}: {o.large(step['sentences'])} sentences"
+        # By their letters, as in drawings.
+        pair = " and ".join(chr(ord("A") + reference) for reference in step["pair"] or ())
+        merged = f"{pair} merged, {step['links']} links" if pair else "side by side"
+        yield f"   ({chr(ord('a') + number)})  {merged}: {o.large(step['sentences'])} sentences\n"
     for sentence in report.get("best", ()):
-        yield f"  {sentence['bleu']:6.2f}  {sentence['text']}"
+        yield f"  {sentence['bleu']:6.2f}  {sentence['text']}\n"
     for name in ("list", "sample"):
         for sentence in report.get(name, ()):
-            yield f"  {name:>6}  {sentence}"
+            yield f"  {name:>6}  {sentence}\n"
     for sentence in report.get("score", ()):
         where = "in" if sentence["in_lattice"] else "not in"
-        yield f"  {sentence['bleu']:6.2f}  {where} the lattice: {sentence['text']}"
-
-
-def _pair(pair: tuple[int, int]) -> str:
-    """Two references by their letters, as in drawings."""
-    return " and ".join(chr(ord("A") + reference) for reference in pair)
+        yield f"  {sentence['bleu']:6.2f}  {where} the lattice: {sentence['text']}\n"
 
 
 # -- lattices of a file -----------------------------------------------------------------------------------------------
@@ -187,15 +167,13 @@ def lattices_of(
     encoder = open_encoder(tools.encoder) if tools.encoder is not None else None
     engine = engine_named(tools.engine, o.say_compiling)
     found = False
-    for example in o.read_with(reading, file, require_source=False):
+    for example in Input.of(file, reading).examples(require_source=False):
         if id is not None and example.id != id:
             continue
         found = True
         texts = [reference.text for reference in example.references]
-        try:
+        with located(display_name(file), example.line):
             lattice = Lattice.from_references(texts, align=align, text=text, encoder=encoder, engine=engine)
-        except InputError as error:
-            raise InputError(error.problem, error.cure, file=display_name(file), line=example.line) from None
         yield example, lattice
     if not found:
         raise InputError(f'there is no example with the id "{id}"', "check the id", file=display_name(file))

@@ -12,7 +12,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, is_dataclass
 from functools import wraps
@@ -23,10 +23,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TextIO, get_args, get
 import typer
 
 from polyref.align import PRESETS
-from polyref.data import Losses, ReadSettings, read
+from polyref.data import Losses
 from polyref.data.formats import SourceFormat
 from polyref.errors import InputError, PolyrefError, SettingsError
-from polyref.example import Example
 from polyref.settings import Key, build, choices, keys, shown, wanted
 
 if TYPE_CHECKING:
@@ -45,6 +44,20 @@ PresetOption = Annotated[
     typer.Option("--preset", help="paper: the paper's raw cosine and penalty 0.6, no veto, no position."),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one machine-readable object.")]
+
+
+def option(metavar: str, help: str, *names: str) -> Any:
+    """An option, named after its parameter unless `names` are given."""
+    return typer.Option(*names, metavar=metavar, help=help)
+
+
+def output(help: str, metavar: str = "FILE") -> Any:
+    """The option that names the output."""
+    return option(metavar, help, "-o", "--output")
+
+
+def argument(metavar: str, help: str) -> Any:
+    return typer.Argument(metavar=metavar, help=help)
 
 
 # -- options made from settings ---------------------------------------------------------------------------------------
@@ -101,6 +114,7 @@ def from_settings(**left_out: tuple[str, ...]) -> Callable[[Callable[..., None]]
             groups[one.name] = _Group(made, {_parameter_name(key): key for key in chosen}, given is not None)
             parameters += [_parameter(key, given or Given(made)) for key in chosen]
             names = {key.name: option_name(key) for key in chosen} | names
+            names |= {f"{made.__name__}.{key.name}": option_name(key) for key in chosen}
 
         @wraps(verb)
         def run(**values: Any) -> None:
@@ -216,7 +230,7 @@ def _with_options(error: SettingsError | InputError, names: Mapping[str, str]) -
     """The error with options in the place of the settings' own names."""
 
     def named(text: str) -> str:
-        return re.sub(r"(?<=\bset )\w+|\b[a-z]+_[a-z_]+\b", lambda found: names.get(found[0], found[0]), text)
+        return re.sub(r"(?<=\bset )[\w.]+|\b[a-z]+_[a-z_]+\b", lambda found: names.get(found[0], found[0]), text)
 
     error.cure = named(error.cure)
     if isinstance(error, InputError) or not error.key:
@@ -224,18 +238,12 @@ def _with_options(error: SettingsError | InputError, names: Mapping[str, str]) -
     return SettingsError(f"{names.get(error.key, error.key)} {named(error.problem)}", error.cure)
 
 
-def read_with(reading: ReadSettings, paths: str | Sequence[str], **more: Any) -> Iterator[Example]:
-    """The examples of a file."""
-    return read(paths, reading.fields, format=reading.format, max_line_bytes=reading.max_line_bytes, **more)
-
-
 # -- what verbs say ---------------------------------------------------------------------------------------------------
 
 
 def say(text: str) -> None:
     """One line on standard error, whatever the text quotes."""
-    sys.stderr.write(f"polyref: {printable(text)}\n")
-    sys.stderr.flush()
+    typer.echo(f"polyref: {printable(text)}", err=True)
 
 
 def say_compiling() -> None:

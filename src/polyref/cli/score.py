@@ -5,12 +5,12 @@ from __future__ import annotations
 import sys
 from typing import Annotated
 
-import typer
-
 from polyref.cli import options as o
 from polyref.data import Losses, ReadSettings
+from polyref.data.hypotheses import read_hypotheses, read_references
 from polyref.errors import SettingsError
 from polyref.score import METRICS, USUAL, CorpusBleu, Scored, Tokenizer, evaluate, metrics_of
+from polyref.score.pairing import pair
 from polyref.settings import setting, settings
 
 
@@ -31,16 +31,13 @@ class ScoreSettings:
 def score(
     hypotheses: Annotated[
         str,
-        typer.Argument(
-            metavar="HYPOTHESES",
-            help='{"id": ..., "hypothesis": ...} or plain text, one per line; or COCO results. - reads standard input.',
+        o.argument(
+            "HYPOTHESES",
+            '{"id": ..., "hypothesis": ...} or plain text, one per line; or COCO results. - reads standard input.',
         ),
     ],
     references: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="REFERENCES", help="A data set in any format, or files of plain text, one reference per line."
-        ),
+        list[str], o.argument("REFERENCES", "A data set in any format, or files of plain text, one reference per line.")
     ],
     *,
     scoring: ScoreSettings,
@@ -52,23 +49,12 @@ def score(
     A hypothesis belongs to the example with its id, or without ids to the one at its place. In several files of plain
     text, line k of each is a reference of example k, blank where there are fewer.
     """  # fmt: skip
-    from polyref.data.hypotheses import read_hypotheses, read_references
-    from polyref.score.pairing import pair
-
     chosen = metrics_of(scoring.metrics.replace(",", " ").split())
     if [hypotheses, *references].count("-") > 1:
         raise SettingsError("standard input can be read once", "name a file for the other")
     losses = Losses()
-    written = read_hypotheses(
-        hypotheses,
-        id_field=reading.fields.id,
-        hypothesis_field=scoring.hypothesis_field,
-        allow_empty=scoring.allow_empty,
-        max_line_bytes=reading.max_line_bytes,
-    )
-    gold = read_references(
-        references, reading.fields, format=reading.format, max_line_bytes=reading.max_line_bytes, losses=losses
-    )
+    written = read_hypotheses(hypotheses, reading, scoring.hypothesis_field, allow_empty=scoring.allow_empty)
+    gold = read_references(references, reading, losses)
     pairs = pair(written, gold)
     found = evaluate(
         pairs.hypotheses,

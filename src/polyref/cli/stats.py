@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from polyref.cli import options as o
-from polyref.data import Losses, ReadSettings
+from polyref.data import Input, Losses, ReadSettings
+from polyref.stats import statistics
 from polyref.text import TextSettings
 
 MOST_BARS = 8  # numbers of references that a person wants to see one by one
@@ -21,14 +22,12 @@ def stats(files: o.Inputs, text: TextSettings, reading: ReadSettings, as_json: o
     It also tells how similar the references are. Several files get one column each; with --from parallel they are one
     data set: sources, then references.
     """  # fmt: skip
-    from polyref.stats import statistics
-
     sets: list[str | list[str]] = [files] if reading.format == "parallel" else list(files)
     found: dict[str, dict[str, Any]] = {}
     for paths in sets:
         losses = Losses()
         name = paths if isinstance(paths, str) else paths[0]
-        found[name] = statistics(o.read_with(reading, paths, require_source=False, losses=losses), text)
+        found[name] = statistics(Input.of(paths, reading).examples(require_source=False, losses=losses), text)
         if not as_json:
             o.say_losses(name, "not read", losses)
     lines = [o.one_object({"file": name, **summary}) for name, summary in found.items()]
@@ -64,7 +63,13 @@ def _rows(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
     yield "references", _number(summary["references"])
     yield "  per example, mean", _number(per_example["mean"])
     yield "  per example, least to most", f"{per_example['least']} to {per_example['most']}"
-    yield from _examples_by_references(per_example["examples_by_references"])
+    counts = per_example["examples_by_references"]
+    for count, number in counts.items():
+        if int(count) <= MOST_BARS:
+            yield f"  examples with {count}", _number(number)
+    more = sum(number for count, number in counts.items() if int(count) > MOST_BARS)  # the long tail in one row
+    if more:
+        yield f"  examples with more than {MOST_BARS}", _number(more)
     yield "  distinct", _number(summary["distinct_references"])
     yield "  identical to another of the example", _number(summary["identical_references"])
     yield from _lengths("tokens", summary["tokens_per_reference"], "reference")
@@ -95,16 +100,6 @@ def _lengths(label: str, summary: dict[str, Any], what: str) -> Iterator[tuple[s
     yield f"  per {what}, mean", _number(summary["mean"])
     yield f"  per {what}, median", f"{summary['median']:g}"
     yield f"  longest {what}", _number(summary["longest"])
-
-
-def _examples_by_references(counts: dict[str, int]) -> Iterator[tuple[str, str]]:
-    """How many examples have 1, 2, 3... references; the long tail in one row."""
-    for count, number in counts.items():
-        if int(count) <= MOST_BARS:
-            yield f"  examples with {count}", _number(number)
-    more = sum(number for count, number in counts.items() if int(count) > MOST_BARS)
-    if more:
-        yield f"  examples with more than {MOST_BARS}", _number(more)
 
 
 def _number(value: int | float | None) -> str:

@@ -3,29 +3,31 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
+from typing import Annotated, Any, Literal, cast
 
 import typer
 
 from polyref.cli import options as o
-from polyref.data import Fields, Input, ReadSettings, WriteSettings, open_output, read
-from polyref.data.opening import open_outputs, without_compression
+from polyref.data import Input, ReadSettings, WriteSettings, open_output
+from polyref.data.corpus import indexed
+from polyref.data.opening import located, open_outputs, without_compression
 from polyref.data.writing import check_not_input, write_unique
+from polyref.encode.opening import open_language_model
 from polyref.errors import InputError, SettingsError
-from polyref.feed.stream import StreamSettings
-from polyref.schedule.batches import BatchSettings
+from polyref.example import Example
+from polyref.expansion import Tools
+from polyref.feed.lines import LineFormat, Share, examples_of_epoch, first_broken, lines
+from polyref.feed.stream import Stream, StreamSettings
+from polyref.fresh import FreshSettings
+from polyref.lattice import AutoEngine
+from polyref.schedule.batches import BatchSettings, accounts
 from polyref.schedule.schedules import shown
 from polyref.settings import build, setting, settings
-
-if TYPE_CHECKING:
-    from polyref.example import Example
-    from polyref.feed import Stream
-    from polyref.feed.lines import LineFormat, Share
-    from polyref.fresh import FreshSettings
 
 StreamFormat = Literal["tsv", "jsonl", "parallel", "prompt-completion", "coco", "karpathy"]
 _EPOCH = "{epoch}"
@@ -59,30 +61,19 @@ class ShareSettings:
     def endings(self) -> list[str]:
         return [name.strip().lstrip(".") for name in self.languages.split(",")]
 
-    @property
-    def all_epochs(self) -> range:
-        return range(self.epoch, self.epoch + self.epochs)
-
 
 @o.from_settings(batch=("bucket",), writing=("format", "reference_columns", "pseudo_as_references"))
 def stream(
     files: o.Inputs,
     *,
     settings: StreamSettings,
-    language_model: Annotated[
-        str | None, typer.Option("--language-model", metavar="NAME", help="What judges fluency: english, or a folder.")
-    ] = None,
-    output: Annotated[
-        str,
-        typer.Option("-o", "--output", metavar="FILE", help="Output; {epoch} in the name gives one file per epoch."),
-    ] = "-",
+    language_model: Annotated[str | None, o.option("NAME", "What judges fluency: english, or a folder.")] = None,
+    output: Annotated[str, o.output("Output; {epoch} in the name gives one file per epoch.")] = "-",
     share: ShareSettings,
     writing: WriteSettings,
     count: Annotated[bool, typer.Option("--count", help="Only count pairs and updates of every schedule.")] = False,
     batch: Annotated[dict[str, Any], o.Given(BatchSettings, needs="--count")],
-    index: Annotated[
-        str | None, typer.Option("--index", metavar="FOLDER", help="Folder of indexes.  [default: user's cache]")
-    ] = None,
+    index: Annotated[str | None, o.option("FOLDER", "Folder of indexes.  [default: user's cache]")] = None,
     reindex: Annotated[bool, typer.Option("--reindex", help="Index the file again: it has changed.")] = False,
     reading: ReadSettings,
     as_json: o.JsonOption = False,
@@ -92,9 +83,6 @@ def stream(
     A pair is a source and one reference; a schedule orders them. The same file, epoch and seed give the same pairs. TSV
     goes to standard output, for any trainer that reads a pipe.
     """  # fmt: skip
-    from polyref.data.corpus import indexed
-    from polyref.feed import Stream
-
     if language_model is not None and (settings.fresh is None or settings.fresh.fluency is None):
         problem, cure = "has no effect without --fresh and --fluency", "add those, or leave it out"
         raise SettingsError(problem, cure, key="language_model")
@@ -103,43 +91,32 @@ def stream(
     elif batch or as_json:
         key = next(iter(batch), "as_json")
         raise SettingsError("has no effect without --count", "add that, or leave it out", key=key)
-    input = Input.of(files, reading.format, reading.max_line_bytes)
-    target = _Target(output, _format(share.pair_format, output), share, writing.line_breaks, input, reading.fields)
+    input = Input.of(files, reading)
+    target = _Target(output, _format(share.pair_format, output), share, writing.line_breaks, input)
     if index == "":
         raise SettingsError("has no name", "name a folder, or leave it out", key="index")
     place = None if index is None else Path(index)
     with ExitStack() as stack:
-        with _progress(input.name) as show:
-            corpus = stack.enter_context(indexed(input, reading.fields, folder=place, renew=reindex, on_progress=show))
-        try:
+        with o.progress_bar("-", "indexing, once", "examples") as show:
+            on_progress = partial(show, 0)
+            corpus = stack.enter_context(indexed(input, folder=place, renew=reindex, on_progress=on_progress))
+        with located(input.name):
             pairs = Stream(corpus, settings, _tools(settings.fresh, language_model))
-        except InputError as error:
-            error.file = error.file or input.name
-            raise
         if count:
             _count(pairs, batch, share.epochs, as_json)
         else:
             target.write(pairs)
-            _say_short(pairs)
+        if pairs.short and settings.fresh is not None:
+            wanted = f"{settings.fresh.per_example} fresh paths that pass"
+            o.say(f"{o.counted(pairs.short, 'time')} an example had fewer than {wanted}, and they are repeated")
 
 
-def _tools(fresh: FreshSettings | None, language_model: str | None) -> Any:
+def _tools(fresh: FreshSettings | None, language_model: str | None) -> Tools | None:
     """What fresh paths are drawn with."""
     if fresh is None:
         return None
-    from polyref.encode.opening import open_language_model
-    from polyref.expansion import Tools
-    from polyref.lattice import AutoEngine
-
     model = None if language_model is None else open_language_model(language_model)
     return Tools(AutoEngine(o.say_compiling), language_model=model)
-
-
-def _say_short(stream: Stream) -> None:
-    fresh = stream.settings.fresh
-    if stream.short and fresh is not None:
-        many = f"{o.counted(stream.short, 'time')} an example had fewer than {fresh.per_example} fresh paths that pass"
-        o.say(f"{many}, and they are repeated")
 
 
 @dataclass(frozen=True)
@@ -151,10 +128,9 @@ class _Target:
     share: ShareSettings
     line_breaks: str
     input: Input
-    fields: Fields
 
     def write(self, stream: Stream) -> None:
-        epochs = self.share.all_epochs
+        epochs = range(self.share.epoch, self.share.epoch + self.share.epochs)
         self._check_start(stream)
         if self.format in ("coco", "karpathy"):
             self._write_examples(stream, epochs)
@@ -164,8 +140,6 @@ class _Target:
             self._write_lines(stream, together)
 
     def _part(self, epoch: int) -> Share:
-        from polyref.feed.lines import Share
-
         share = self.share
         return Share(share.start if epoch == share.epoch else 0, share.rank, share.ranks)
 
@@ -178,19 +152,17 @@ class _Target:
             raise SettingsError(f"is {share.start:,}, but {many} pairs", cure, key="start")
 
     def _write_lines(self, stream: Stream, epochs: range) -> None:
-        from polyref.feed.lines import lines
-
         path = self.output.replace(_EPOCH, str(epochs[0]))
         paths = self._two(path) if self.format == "parallel" else [path]
         for one in paths:
-            self._check_not_input(one)
+            check_not_input(one, self.input)
         with ExitStack() as stack:
             if self.format == "parallel":
                 streams = stack.enter_context(open_outputs(paths))
             else:
                 streams = [stack.enter_context(open_output(path))]
             for epoch in epochs:
-                for pieces in lines(stream, epoch, cast("LineFormat", self.format), self._part(epoch)):
+                for pieces in lines(stream, epoch, cast(LineFormat, self.format), self._part(epoch)):
                     for file, piece in zip(streams, pieces, strict=True):
                         file.write(piece)
 
@@ -198,17 +170,12 @@ class _Target:
         """The two files of parallel text; a suffix of compression stays at the end."""
         if path == "-":
             raise SettingsError("parallel text is two files", "give -o NAME, which makes NAME.src and NAME.trg")
-        packing = next((suffix for suffix in (".gz", ".zst") if path.endswith(suffix)), "")
-        return [f"{path.removesuffix(packing)}.{ending}{packing}" for ending in self.share.endings]
-
-    def _check_not_input(self, path: str) -> None:
-        check_not_input(path, WriteSettings("jsonl"), self.input)
+        bare = without_compression(path)
+        return [f"{bare}.{ending}{path[len(bare) :]}" for ending in self.share.endings]
 
     def _check_breaks(self, stream: Stream) -> None:
         """Refuse texts that the format has no way to write, before anything is written."""
-        from polyref.feed.lines import first_broken
-
-        line = first_broken(stream, cast("LineFormat", self.format))
+        line = first_broken(stream, cast(LineFormat, self.format))
         if line and self.line_breaks == "refuse":
             what = "a text has a line break" if stream.corpus.broken == line else "a text has a tab"
             kind = "TSV" if self.format == "tsv" else "parallel text"
@@ -216,8 +183,6 @@ class _Target:
             raise InputError(f"{what}, which {kind} cannot hold", cure, file=self.input.name, line=line)
 
     def _write_examples(self, stream: Stream, epochs: range) -> None:
-        from polyref.feed.lines import examples_of_epoch
-
         if len(epochs) > 1 and _EPOCH not in self.output:
             problem = f"a {self.format} file holds one epoch"
             raise SettingsError(problem, f"put {_EPOCH} into the name of the output")
@@ -226,17 +191,16 @@ class _Target:
         settings = WriteSettings(cast(Any, self.format))
         for epoch in epochs:
             path = self.output.replace(_EPOCH, str(epoch))
-            self._check_not_input(path)
-            write_unique(self._with_other_keys(examples_of_epoch(stream, epoch)), path, self.fields, settings)
+            check_not_input(path, self.input)
+            examples = self._with_other_keys(examples_of_epoch(stream, epoch))
+            write_unique(examples, path, self.input.settings.fields, settings)
 
     def _with_other_keys(self, examples: Iterator[Example]) -> Iterator[Example]:
         """The index knows sources and references; what else a loader needs, such as the split, is in the file."""
         if not self.input.can_be_read_again:
             yield from examples
             return
-        input = self.input
-        whole = read(input.paths, self.fields, format=input.format, max_line_bytes=input.max_line_bytes)
-        for example, read_again in zip(examples, whole, strict=True):
+        for example, read_again in zip(examples, self.input.examples(), strict=True):
             yield replace(read_again, references=example.references, pseudo_references=(), lattice=None)
 
 
@@ -261,8 +225,6 @@ def _check_only_counting(output: str, share: ShareSettings) -> None:
 
 def _count(stream: Stream, given: dict[str, Any], epochs: int, as_json: bool) -> None:
     """Pairs and updates of every schedule, and the epochs that each needs for as many updates as the chosen one."""
-    from polyref.schedule.batches import accounts
-
     batch = build(BatchSettings, {"pairs": None, **given} if given else {})
     lengths = stream.lengths if batch.tokens is not None else None
     found = accounts(stream.schedule.sizes, batch, seed=stream.settings.schedule.seed, lengths=lengths)
@@ -281,20 +243,3 @@ def _count(stream: Stream, given: dict[str, Any], epochs: int, as_json: bool) ->
         row = f"{shown(one.schedule):<12}{one.pairs:>14,}{one.updates:>14,}   {one.epochs_for(updates):,.2f} epochs"
         sys.stdout.write(row + "\n")
     sys.stdout.write(f"one epoch each; batches of {size}, which uniform cuts between examples\n")
-
-
-@contextmanager
-def _progress(name: str) -> Iterator[Callable[[int], None]]:
-    """A line on standard error while a file is indexed; silent when that is not a terminal."""
-
-    def show(examples: int) -> None:
-        sys.stderr.write(f"\rpolyref: indexing {o.printable(name)}, once: {examples:,} examples")
-        sys.stderr.flush()
-
-    if not sys.stderr.isatty():
-        yield lambda progress: None
-        return
-    try:
-        yield show
-    finally:
-        sys.stderr.write("\r\033[K")  # the line goes when it is done

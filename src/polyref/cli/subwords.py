@@ -7,49 +7,37 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import typer
 
 from polyref.cli import options as o
-from polyref.data import Input, ReadSettings, WriteSettings, open_output
+from polyref.data import Input, ReadSettings, open_output
 from polyref.data.formats import SourceFormat
-from polyref.data.opening import check_output_is_none_of, open_input, text_lines
+from polyref.data.opening import check_output_is_none_of, display_name, open_input, text_lines
 from polyref.data.reading import are_lines, read_sources
 from polyref.data.writing import check_not_input
 from polyref.errors import InputError
-
-if TYPE_CHECKING:
-    from polyref.text.subwords import Subwords
+from polyref.text.subwords import Subwords
 
 Side = Literal["source", "target", "both"]
 _LINES_AT_ONCE = 4096
 _ONLY_LINES = ("format", "id_field", "source_field", "references_field")
 
-Learned = Annotated[str, typer.Argument(metavar="SUBWORDS", help="Output of polyref subwords learn.")]
-Lines = Annotated[str, typer.Argument(metavar="FILE", help="Text, line by line; - reads standard input.")]
-Output = Annotated[str, typer.Option("-o", "--output", metavar="FILE", help="Output; - is standard output.")]
+Learned = Annotated[str, o.argument("SUBWORDS", "Output of polyref subwords learn.")]
+Lines = Annotated[str, o.argument("FILE", "Text, line by line; - reads standard input.")]
+Output = Annotated[str, o.output("Output; - is standard output.")]
 
 
 @o.from_settings(reading=("format",))
 def learn(
-    files: Annotated[
-        list[str],
-        typer.Argument(metavar="FILE", help="Data sets in any format, or text (.txt, or --from lines)."),
-    ],
+    files: Annotated[list[str], o.argument("FILE", "Data sets in any format, or text (.txt, or --from lines).")],
     *,
-    output: Annotated[
-        str, typer.Option("-o", "--output", metavar="FILE", help="Output, a .json file; - is standard output.")
-    ],
-    size: Annotated[
-        int,
-        typer.Option("--size", metavar="N", help="Number of subwords; 256 bytes and 3 special ones are among them."),
-    ],
-    side: Annotated[
-        Side, typer.Option("--side", help="Of data sets: their sources, their gold references, or both.")
-    ] = "target",
+    output: Annotated[str, o.output("Output, a .json file; - is standard output.")],
+    size: Annotated[int, o.option("N", "Number of subwords; 256 bytes and 3 special ones are among them.")],
+    side: Annotated[Side, typer.Option(help="Of data sets: their sources, their gold references, or both.")] = "target",
     fold_case: Annotated[bool, typer.Option("--fold-case", help="Turn the text into lower case first.")] = False,
-    input_format: o.SourcesFromOption = None,
+    format: o.SourcesFromOption = None,
     reading: ReadSettings,
     as_json: o.JsonOption = False,
 ) -> None:
@@ -57,16 +45,14 @@ def learn(
 
     Needs tokenizers: pip install "polyref[torch]".
     """  # fmt: skip
-    from polyref.text.subwords import Subwords
-
     for file in files:
-        check_not_input(output, WriteSettings("jsonl"), Input.of(file))
+        check_not_input(output, Input.of(file))
     counted = 0
 
     def texts() -> Iterator[str]:
         nonlocal counted
         for file in files:
-            for text in _texts(file, side, input_format, reading):
+            for text in _texts(file, side, format, reading):
                 counted += 1
                 yield text.lower() if fold_case else text
 
@@ -83,11 +69,11 @@ def learn(
 
 def _texts(file: str, side: Side, format: SourceFormat | None, reading: ReadSettings) -> Iterator[str]:
     if are_lines(file, format) or side == "source":
-        for source in read_sources(file, reading.fields, format=format, max_line_bytes=reading.max_line_bytes):
+        for source in read_sources(file, reading, format=format):
             yield source.text
         return
     assert format != "lines"
-    for example in o.read_with(replace(reading, format=format), file, require_source=side == "both"):
+    for example in Input.of(file, replace(reading, format=format)).examples(require_source=side == "both"):
         if side == "both":
             source = example.source
             yield source if isinstance(source, str) else json.dumps(source, ensure_ascii=False)
@@ -116,31 +102,30 @@ def restore(subwords: Learned, file: Lines = "-", *, output: Output = "-", readi
     numbers = {unit: number for number, unit in enumerate(found.units())}
 
     def join(lines: Sequence[str], first: int) -> list[str]:
-        return [_restored(line, found, numbers, file, place) for place, line in enumerate(lines, first)]
+        texts = []
+        for place, line in enumerate(lines, first):
+            pieces = line.split()
+            if unknown := [piece for piece in pieces if piece not in numbers]:
+                problem, cure = (
+                    f'"{unknown[0][:40]}" is not one of the subwords',
+                    "give the file that the text was cut with",
+                )
+                raise InputError(problem, cure, file=display_name(file), line=place)
+            # One line stays one line, whatever a model generates.
+            texts.append(found.decode([numbers[piece] for piece in pieces]).replace("\n", " "))
+        return texts
 
     _rewrite(file, output, join, reading.max_line_bytes)
 
 
 def _loaded(subwords: str, output: str) -> Subwords:
-    from polyref.text.subwords import Subwords
-
     check_output_is_none_of(output, {"the file of subwords": subwords})
     return Subwords.load(subwords)
 
 
-def _restored(line: str, subwords: Subwords, numbers: dict[str, int], file: str, place: int) -> str:
-    row = []
-    for piece in line.split():
-        if piece not in numbers:
-            problem, cure = f'"{piece[:40]}" is not one of the subwords', "give the file that the text was cut with"
-            raise InputError(problem, cure, file="<stdin>" if file == "-" else file, line=place)
-        row.append(numbers[piece])
-    return subwords.decode(row).replace("\n", " ")  # one line stays one line, whatever a model generates
-
-
 def _rewrite(file: str, output: str, change: Callable[[Sequence[str], int], list[str]], max_line_bytes: int) -> None:
     """Line by line; a last line without an end stays without one."""
-    check_not_input(output, WriteSettings("jsonl"), Input.of(file))
+    check_not_input(output, Input.of(file))
     first = 1
     with open_input(file) as opened, open_output(output) as stream:
         lines = text_lines(opened, max_line_bytes=max_line_bytes, keep_ends=True)

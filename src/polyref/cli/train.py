@@ -10,25 +10,23 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from polyref.cli import options as o
-from polyref.errors import SettingsError
+from polyref.errors import SettingsError, load_extra
 
 if TYPE_CHECKING:
     from polyref.experiment.training import Trained
 
 
+@o.from_settings()
 def train(
-    recipe: Annotated[str | None, typer.Argument(metavar="RECIPE", help="A TOML file; see docs/recipes.md.")] = None,
+    recipe: Annotated[str | None, o.argument("RECIPE", "A TOML file; see docs/recipes.md.")] = None,
     override: Annotated[
-        list[str] | None,
-        typer.Option("--override", metavar="FILE", help="A TOML file that changes keys; may be given again."),
+        list[str] | None, o.option("FILE", "A TOML file that changes keys; may be given again.")
     ] = None,
     changed: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="Change one key, such as fit.epochs=3; may be given again."),
     ] = None,
-    output: Annotated[
-        str | None, typer.Option("-o", "--output", metavar="FOLDER", help="Folder of the model, instead of run.output.")
-    ] = None,
+    output: Annotated[str | None, o.output("Folder of the model, instead of run.output.", "FOLDER")] = None,
     reindex: Annotated[bool, typer.Option("--reindex", help="Index the training file again: it has changed.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing while it trains; train.log has it.")] = False,
     check: Annotated[bool, typer.Option("--check", help="Only check the recipe, and print it with all keys.")] = False,
@@ -57,20 +55,15 @@ def train(
         sys.stdout.write(recipe_toml(found))
         check_files(found)
         return
-    from polyref.errors import load_extra
-
     load_extra("torch", purpose="training", extra="torch")
     from polyref.experiment.training import train_recipe
     from polyref.fit.processes import rank_of_environment
 
-    trained = train_recipe(found, reindex=reindex, say=lambda line: None if quiet else _say(line))
+    trained = train_recipe(
+        found, reindex=reindex, say=lambda line: None if quiet else typer.echo(o.printable(line), err=True)
+    )
     if rank_of_environment() == 0:
         _show(trained, as_json)
-
-
-def _say(line: str) -> None:
-    sys.stderr.write(o.printable(line) + "\n")
-    sys.stderr.flush()
 
 
 def _show(trained: list[Trained], as_json: bool) -> None:

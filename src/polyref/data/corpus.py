@@ -34,8 +34,9 @@ import numpy as np
 import numpy.typing as npt
 
 from polyref.data.formats.format import has_breaks
-from polyref.data.formats.jsonl import Fields, lattice_json, lattice_of
-from polyref.data.reading import Input, read
+from polyref.data.formats.jsonl import lattice_json, lattice_of
+from polyref.data.opening import located
+from polyref.data.reading import Input, ReadSettings
 from polyref.errors import InputError
 from polyref.example import Example, PseudoReference, Reference
 from polyref.files import reading, whole_files, writing
@@ -363,7 +364,6 @@ def default_folder() -> Path:
 @contextmanager
 def indexed(
     input: Input,
-    fields: Fields | None = None,
     *,
     folder: Path | None = None,
     renew: bool = False,
@@ -371,14 +371,14 @@ def indexed(
 ) -> Iterator[Corpus]:
     """The corpus of a file, while it is needed. Standard input and pipes are indexed for this one time."""
     if input.can_be_read_again:
-        yield open_index(input, fields, folder=folder, renew=renew, on_progress=on_progress)
+        yield open_index(input, folder=folder, renew=renew, on_progress=on_progress)
         return
     passing = Path(tempfile.gettempdir(), f"polyref-{secrets.token_hex(8)}")
     # Its name is known before there is such a folder: a signal between the two must not leave one behind.
     try:
         with writing(passing.parent, "set TMPDIR to a folder with more room"):
             passing.mkdir(mode=0o700)
-            _save(input, fields or Fields(), passing, [], on_progress)
+            _save(input, passing, [], on_progress)
         yield open_corpus(passing)
     finally:
         shutil.rmtree(passing, ignore_errors=True)
@@ -386,20 +386,17 @@ def indexed(
 
 def open_index(
     input: Input,
-    fields: Fields | None = None,
     *,
     folder: Path | None = None,
     renew: bool = False,
     on_progress: OnProgress = lambda examples: None,
 ) -> Corpus:
     """The corpus of a file, from its index. `renew` makes the index anew, whatever there is."""
-    fields = fields or Fields()
-    given = input.parallel_files() or input.paths
-    files = [Path(os.path.realpath(path)) for path in given]
-    for path, name in zip(files, given, strict=True):
+    files = [Path(os.path.realpath(path)) for path in input.files]
+    for path, name in zip(files, input.files, strict=True):
         if not path.is_file():
             raise InputError("there is no such file", "check the path", file=name)
-    place = (folder or default_folder()) / _name(files, input, fields)
+    place = (folder or default_folder()) / _name(files, input.settings)
     about = None if renew else about_corpus(place)
     if about is not None and _has_stamps(about, files):
         stamps = _checked_stamps(about["source"], files, input)
@@ -408,25 +405,22 @@ def open_index(
                 write_about(place, {**about, "source": stamps})
         return open_corpus(place)
     stamps = [_stamp(path) for path in files]
-    with writing(place.parent, "name another folder with --index"), _new_folder(place, stamps, renew) as fresh:
-        _save(input, fields, fresh, stamps, on_progress)
+    with writing(place.parent, "name another folder of indexes"), _new_folder(place, stamps, renew) as fresh:
+        _save(input, fresh, stamps, on_progress)
         if any(_differs(path, stamp) for path, stamp in zip(files, stamps, strict=True)):
             raise InputError("the file changed while it was read", "start again when it is complete", file=input.name)
     return open_corpus(place)
 
 
-def _save(input: Input, fields: Fields, folder: Path, stamps: list[Stamp], on_progress: OnProgress) -> None:
-    examples = read(input.paths, fields, format=input.format, max_line_bytes=input.max_line_bytes)
-    try:
-        save_corpus(examples, folder, {"source": stamps}, on_progress=on_progress)
-    except InputError as error:
-        error.file = error.file or input.name
-        raise
+def _save(input: Input, folder: Path, stamps: list[Stamp], on_progress: OnProgress) -> None:
+    with located(input.name):
+        save_corpus(input.examples(), folder, {"source": stamps}, on_progress=on_progress)
 
 
-def _name(files: list[Path], input: Input, fields: Fields) -> str:
+def _name(files: list[Path], settings: ReadSettings) -> str:
     """One folder for each way to read each file."""
-    parts = [*map(str, files), str(input.format), fields.id, fields.source, fields.references]
+    fields = settings.fields
+    parts = [*map(str, files), str(settings.format), fields.id, fields.source, fields.references]
     digest = hashlib.blake2b("\0".join(parts).encode(errors="surrogateescape"), digest_size=8).hexdigest()
     return f"{files[0].name[:40]}-{digest}"
 
@@ -456,7 +450,7 @@ def _checked_stamps(stamps: list[Stamp], files: list[Path], input: Input) -> lis
     # A copy with another date is the same file.
     if any(new["hash"] != old.get("hash") for new, old in zip(today, stamps, strict=True) if new is not old):
         problem = "the file has changed since it was indexed"
-        raise InputError(problem, "add --reindex to use it as it is now", file=input.name)
+        raise InputError(problem, "set reindex to use it as it is now", file=input.name)
     return today
 
 

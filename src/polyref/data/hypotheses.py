@@ -17,22 +17,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from polyref.data.formats import Format, format_of_content, format_of_name
+from polyref.data.formats import format_of_content, format_of_name
 from polyref.data.formats.format import Losses, Reading
 from polyref.data.formats.jsonl import ONE_OBJECT, Fields, check_characters, check_object, json_of, missing
 from polyref.data.formats.parallel import parallel_paths, side_by_side
 from polyref.data.formats.parquet import MAGIC
-from polyref.data.opening import (
-    BYTE_ORDER_MARK,
-    MAX_LINE_BYTES,
-    Opened,
-    decoded,
-    display_name,
-    lines_of,
-    open_input,
-    text_lines,
-)
-from polyref.data.reading import read
+from polyref.data.opening import Opened, decoded, display_name, lines_of, located, open_input, text_lines
+from polyref.data.reading import Input, ReadSettings
 from polyref.errors import InputError, SettingsError
 
 _IMAGE_ID, _CAPTION = "image_id", "caption"
@@ -53,29 +44,22 @@ class Hypotheses:
     ids: list[str] | None = None
 
 
-def read_hypotheses(
-    path: str,
-    *,
-    id_field: str = "id",
-    hypothesis_field: str = "hypothesis",
-    allow_empty: bool = False,
-    max_line_bytes: int = MAX_LINE_BYTES,
-) -> Hypotheses:
+def read_hypotheses(path: str, settings: ReadSettings, field: str, *, allow_empty: bool = False) -> Hypotheses:
     """The hypotheses of a file, in its order. `allow_empty`: one that is empty is kept; else it is an error."""
+    most, id_field = settings.max_line_bytes, settings.fields.id
     with open_input(path) as opened:
         if re.match(rb'\{\s*["}]', opened.first):  # a JSON object, or what is meant to be one
-            records = _records(opened, max_line_bytes, (id_field, hypothesis_field))
-            found = _gathered(records, opened.name, id_field)
+            found = _gathered(_records(opened, most, (id_field, field)), opened.name, id_field)
         elif _is_list(opened.first):
             found = _gathered(_results(opened), opened.name, _IMAGE_ID, "at place")
         else:
-            texts = list(text_lines(opened, max_line_bytes=max_line_bytes))
+            texts = list(text_lines(opened, max_line_bytes=most))
             found = Hypotheses(opened.name, texts, list(range(1, len(texts) + 1)))
     if not found.texts:
         raise InputError("the file is empty", "give one hypothesis per line", file=found.name)
     for text, line in zip(found.texts, found.lines, strict=True):
         if not allow_empty and is_empty(text):
-            cure = "give a text, or score it as no words with --allow-empty"
+            cure = "give a text, or set allow_empty to score it as no words"
             raise InputError("the hypothesis is empty", cure, file=found.name, line=line)
     return found
 
@@ -120,8 +104,7 @@ def _is_list(first: bytes) -> bool:
 
 
 def _results(opened: Opened) -> Iterator[Found]:
-    text = decoded(opened.all().removeprefix(BYTE_ORDER_MARK), opened.name)
-    results = json_of(text, opened.name, cure=_LISTS, strict=False)
+    results = json_of(opened.text(), opened.name, cure=_LISTS, strict=False)
     if not results:
         raise InputError("the list is empty", _LISTS, file=opened.name)
     for place, item in enumerate(results, 1):
@@ -136,10 +119,10 @@ def _found(
 ) -> Found:
     """The id and the text of a record."""
     id_field, text_field = fields
-    try:
+    with located(name, number):
         check_object(record, cure, what)
         if text_field not in record:
-            raise missing(text_field, "--hypothesis-field", record)
+            raise missing(text_field, "hypothesis_field", record)
         id, text = record.get(id_field), record[text_field]
         if isinstance(id, bool) or not isinstance(id, str | int | None):
             problem = f'"{id_field}" is neither a string nor a whole number'
@@ -148,9 +131,6 @@ def _found(
             raise InputError(f'"{text_field}" is not a string', "give one")
         check_characters(str(id), f'"{id_field}"')
         check_characters(text, f'"{text_field}"')
-    except InputError as error:
-        error.file, error.line = name, number
-        raise
     return number, None if id is None else str(id), text
 
 
@@ -163,22 +143,14 @@ class References:
     ids: list[str] | None = None
 
 
-def read_references(
-    paths: Sequence[str],
-    fields: Fields | None = None,
-    *,
-    format: Format | None = None,
-    max_line_bytes: int = MAX_LINE_BYTES,
-    losses: Losses | None = None,
-) -> References:
+def read_references(paths: Sequence[str], settings: ReadSettings, losses: Losses) -> References:
     """The references of a data set, or of plain text: line k of each file is a reference of example k, or blank."""
-    fields = fields or Fields()
-    if len(paths) > 1 and format is not None:
-        raise SettingsError("several files of references are plain text; leave --from out, or give one data set")
-    if len(paths) > 1 or (format is None and _is_plain_text(paths[0], fields)):
-        return _plain_references(paths, max_line_bytes)
-    how: Any = {"format": format, "max_line_bytes": max_line_bytes, "losses": losses}
-    examples = list(read(paths[0], fields, require_source=False, **how))
+    if len(paths) > 1 and settings.format is not None:
+        cure = "leave it out, or give one data set"
+        raise SettingsError("does not fit several files of references, which are plain text", cure, key="format")
+    if len(paths) > 1 or (settings.format is None and _is_plain_text(paths[0], settings.fields)):
+        return _plain_references(paths, settings.max_line_bytes)
+    examples = list(Input.of(paths[0], settings).examples(require_source=False, losses=losses))
     texts = [[reference.text for reference in example.references] for example in examples]
     return References(display_name(paths[0]), texts, [example.id for example in examples])
 

@@ -91,7 +91,7 @@ class Opened:
                     content = content.removeprefix(BYTE_ORDER_MARK)
                 if len(content) > most and len(content.rstrip(b"\r\n")) > most:
                     problem = f"the line is longer than {most:,} bytes"
-                    cure = "is this one record per line? raise the limit with --max-line-bytes"
+                    cure = "is this one record per line? raise max_line_bytes"
                     raise InputError(problem, cure, file=self.name, line=number)
                 yield number, content
 
@@ -100,10 +100,11 @@ class Opened:
         with _faults(self.name):
             return self.stream.readline(most)
 
-    def all(self) -> bytes:
-        """Whatever is left."""
+    def text(self) -> str:
+        """All of it."""
         with _faults(self.name):
-            return self.stream.read()
+            content = self.stream.read()
+        return decoded(content.removeprefix(BYTE_ORDER_MARK), self.name)
 
     def look(self, size: int) -> bytes:
         """The first bytes, more of them than `head` has; only before anything has been read."""
@@ -156,6 +157,16 @@ def decoded(content: bytes, name: str, line: int | None = None) -> str:
     except UnicodeDecodeError as error:
         problem = f"not UTF-8 at byte {error.start + 1}{'' if line is None else ' of the line'}"
         raise InputError(problem, "save the file as UTF-8", file=name, line=line) from None
+
+
+@contextmanager
+def located(file: str, line: int | None = None) -> Iterator[None]:
+    """Errors that pass say where they happened, unless they do."""
+    try:
+        yield
+    except InputError as error:
+        error.file, error.line = error.file or file, error.line or line
+        raise
 
 
 def is_folder(path: Path, *, gone: str, cure: str = "check the path") -> bool:

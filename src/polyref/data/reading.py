@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import takewhile
 from pathlib import Path
@@ -26,6 +26,7 @@ from polyref.data.opening import (
     Line,
     decoded,
     display_name,
+    located,
     open_input,
     text_lines,
     without_compression,
@@ -51,23 +52,21 @@ class ReadSettings:
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """Which file to read (or which files, of parallel text), and in which format; None: its content tells."""
+    """Which file to read (or which files, of parallel text), and how."""
 
     paths: tuple[str, ...]
-    format: Format | None = None
-    max_line_bytes: int = MAX_LINE_BYTES
+    settings: ReadSettings
 
     def __post_init__(self) -> None:
-        ReadSettings(self.format, max_line_bytes=self.max_line_bytes)  # refuses what they cannot be
         if not self.paths:
             raise SettingsError("no file is named; name at least one")
-        if len(self.paths) > 1 and self.format not in (None, "parallel"):
-            raise SettingsError(f"several files are parallel text, not {self.format}; give one file")
+        if len(self.paths) > 1 and self.settings.format not in (None, "parallel"):
+            raise SettingsError(f"several files are parallel text, not {self.settings.format}; give one file")
 
     @staticmethod
-    def of(paths: Paths, format: Format | None = None, max_line_bytes: int = MAX_LINE_BYTES) -> Input:
+    def of(paths: Paths, settings: ReadSettings | None = None) -> Input:
         named = [paths] if isinstance(paths, str | os.PathLike) else paths
-        return Input(tuple([os.fspath(path) for path in named]), format, max_line_bytes)
+        return Input(tuple([os.fspath(path) for path in named]), settings or ReadSettings())
 
     @property
     def name(self) -> str:
@@ -78,40 +77,49 @@ class Input:
     def can_be_read_again(self) -> bool:
         return all(path != "-" and (Path(path).is_file() or not Path(path).exists()) for path in self.paths)
 
+    @property
+    def files(self) -> list[str]:
+        """All files that are read: those of parallel text, sources first, or the one that is named."""
+        return self.parallel_files() or list(self.paths)
+
     def parallel_files(self) -> list[str] | None:
         """The files of parallel text, sources first; None if this is something else."""
-        if self.format not in (None, "parallel"):
+        if self.settings.format not in (None, "parallel"):
             return None
         if len(self.paths) > 1:
             return list(self.paths)
-        return parallel_paths(self.paths[0]) or (list(self.paths) if self.format == "parallel" else None)
+        return parallel_paths(self.paths[0]) or (list(self.paths) if self.settings.format == "parallel" else None)
 
     def records(
-        self,
-        fields: Fields,
-        *,
-        require_source: bool = True,
-        require_references: bool = True,
-        losses: Losses | None = None,
+        self, *, require_source: bool = True, require_references: bool = True, losses: Losses | None = None
     ) -> Iterator[Line]:
         """One record at a time. What the records cannot hold of the file is added to the losses."""
         losses = Losses() if losses is None else losses
-        parallel = self.parallel_files()
-        first, *others = parallel or self.paths
+        format, fields, most = self.settings.format, self.settings.fields, self.settings.max_line_bytes
+        first, *others = self.files
         with open_input(first) as opened:
-            most = self.max_line_bytes
             reading = Reading(opened, fields, losses, require_source, require_references, most, tuple(others))
-            if others and self.format is None and opened.is_regular:
+            if others and format is None and opened.is_regular:
                 _check_is_text(reading)
-            format = self.format or ("parallel" if parallel else format_of_content(reading))
-            yield from FORMATS[format].read(reading)
+            yield from FORMATS[format or ("parallel" if others else format_of_content(reading))].read(reading)
 
-    def seen_ids(self, fields: Fields, *, require_references: bool = True) -> SeenIds | None:
+    def examples(
+        self, *, limit: int | None = None, require_source: bool = True, losses: Losses | None = None
+    ) -> Iterator[Example]:
+        """One example at a time; see `read`."""
+        fields, seen = self.settings.fields, self.seen_ids()
+        for line in self.records(require_source=require_source, losses=losses):
+            example = parse(line, self.paths[0], fields, require_source=require_source)
+            if seen is not None:
+                seen.add(example.id, line.number)
+            yield example if limit is None else example.limited(limit)
+
+    def seen_ids(self, *, require_references: bool = True) -> SeenIds | None:
         """What notices an id that comes twice among these records; None where they have none."""
         if self.parallel_files() is not None:
             return None
-        again = partial(self.records, fields, require_source=False, require_references=require_references)
-        return SeenIds(self.name, fields.id, again if self.can_be_read_again else None)
+        again = partial(self.records, require_source=False, require_references=require_references)
+        return SeenIds(self.name, self.settings.fields.id, again if self.can_be_read_again else None)
 
 
 def _check_is_text(reading: Reading) -> None:
@@ -119,7 +127,7 @@ def _check_is_text(reading: Reading) -> None:
     is_json = reading.file.first.startswith(b"{") and format_of_content(reading) in ("jsonl", "coco")
     if is_json or reading.file.head.startswith(MAGIC):
         problem = "several files are taken for parallel text, but this is something else"
-        raise reading.wrong(problem, "give one file, or --from parallel")
+        raise reading.wrong(problem, "give one file, or set format to parallel")
 
 
 def read(
@@ -140,18 +148,8 @@ def read(
     """
     if limit is not None and limit < 1:
         raise SettingsError(f"is {limit}", "give 1 or more", key="limit")
-    return _read(Input.of(path, format, max_line_bytes), fields or Fields(), limit, require_source, losses)
-
-
-def _read(
-    input: Input, fields: Fields, limit: int | None, require_source: bool, losses: Losses | None
-) -> Iterator[Example]:
-    seen = input.seen_ids(fields)
-    for line in input.records(fields, require_source=require_source, losses=losses):
-        example = parse(line, input.paths[0], fields, require_source=require_source)
-        if seen is not None:
-            seen.add(example.id, line.number)
-        yield example if limit is None else example.limited(limit)
+    input = Input.of(path, ReadSettings(format, fields or Fields(), max_line_bytes))
+    return input.examples(limit=limit, require_source=require_source, losses=losses)
 
 
 def sample_examples() -> list[Example]:
@@ -208,20 +206,15 @@ def are_lines(path: str, format: SourceFormat | None) -> bool:
 
 
 def read_sources(
-    path: str,
-    fields: Fields | None = None,
-    *,
-    format: SourceFormat | None = None,
-    max_line_bytes: int = MAX_LINE_BYTES,
-    losses: Losses | None = None,
+    path: str, settings: ReadSettings, *, format: SourceFormat | None = None, losses: Losses | None = None
 ) -> Iterator[Source]:
     """The sources of a file, in its order; its references are not needed, and not looked at.
 
     Every plain line counts, blank ones too, so that line k of what is made from them belongs to line k.
     """
     if are_lines(path, format):
-        return _lines(path, max_line_bytes)
-    return _sources(Input.of(path, format, max_line_bytes), fields or Fields(), losses)
+        return _lines(path, settings.max_line_bytes)
+    return _sources(Input.of(path, replace(settings, format=format)), losses)
 
 
 def _lines(path: str, max_line_bytes: int) -> Iterator[Source]:
@@ -233,26 +226,23 @@ def _lines(path: str, max_line_bytes: int) -> Iterator[Source]:
             raise InputError("the file is empty", "give one source per line", file=opened.name)
 
 
-def _sources(input: Input, fields: Fields, losses: Losses | None) -> Iterator[Source]:
-    seen = input.seen_ids(fields, require_references=False)
-    for line in input.records(fields, require_references=False, losses=losses):
-        source = _source(line, fields, input.name)
+def _sources(input: Input, losses: Losses | None) -> Iterator[Source]:
+    seen = input.seen_ids(require_references=False)
+    for line in input.records(require_references=False, losses=losses):
+        source = _source(line, input.settings.fields, input.name)
         if seen is not None:
             seen.add(source.id, source.line)
         yield source
 
 
 def _source(line: Line, fields: Fields, name: str) -> Source:
-    cure = "give one JSON object per line, or for plain text --from lines"
+    cure = "give one JSON object per line, or for plain text set format to lines"
     record = json_of(decoded(line.content, name, line.number), name, line.number, cure=cure, strict=False)
-    try:
+    with located(name, line.number):
         check_object(record, cure)
         if record.get(fields.source) is None:
-            raise missing(fields.source, "--source-field", record)
+            raise missing(fields.source, "source_field", record)
         id, source = id_of(record, line.number, fields), record[fields.source]
         text = source if isinstance(source, str) else dump(source)
         check_characters(id + text, "a text")
-    except InputError as error:
-        error.file, error.line = name, line.number
-        raise
     return Source(id, text, line.number, line.position)

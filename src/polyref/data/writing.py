@@ -108,10 +108,10 @@ def _line(example: Example, fields: Fields, number: int) -> bytes:
     return line
 
 
-def check_not_input(path: str, settings: WriteSettings, input: Input) -> None:
+def check_not_input(path: str, input: Input, format: Format | None = "jsonl") -> None:
     """Refuse to write over a file that is being read."""
-    is_parallel = (settings.format or format_of_name(path)) == "parallel"
-    for one in input.parallel_files() or input.paths:
+    is_parallel = (format or format_of_name(path)) == "parallel"
+    for one in input.files:
         check_output_is_none_of(path, {"the input file": one})
         if is_parallel and one != "-" and belongs_to(os.path.realpath(one), path):
             raise OutputError(f"{path}: this is the input file; choose another name for the output")
@@ -147,4 +147,5 @@ def _format_of(path: str) -> Format:
     if path == "-" or (Path(path).exists() and not Path(path).is_file()):
         return "jsonl"  # a pipe says nothing of its own
     suffixes = ", ".join([suffix for format in FORMATS.values() for suffix in format.suffixes])
-    raise SettingsError(f"{path}: the name does not tell the format; end it in one of {suffixes}, or give --to")
+    cure = f"end it in one of {suffixes}, or set WriteSettings.format"
+    raise SettingsError(f"{path}: the name does not tell the format", cure)

@@ -64,7 +64,7 @@ def _missing(stage: Stage, *, is_first: bool) -> Iterator[tuple[str, str, str]]:
 def _unreadable(path: str) -> str:
     """What keeps a data set from being opened. It may be several files of parallel text with one name."""
     try:
-        for file in Input.of(path).parallel_files() or [path]:
+        for file in Input.of(path).files:
             if file != "-":
                 with open_input(file):
                     pass
@@ -89,7 +89,7 @@ def expanded(stage: Stage, folder: Path) -> str:
         tools = replace(tools, encoder=None, cache=None)
     if settings.fluency is None:
         tools = replace(tools, language_model=None)
-    files = Input.of(path).parallel_files() or [path]
+    files = Input.of(path).files
     stamps = [_stamp(Path(file)) for file in files], _stamps(tools.encoder), _stamps(tools.language_model)
     # Neither the number of processes nor the engine changes the result.
     how = asdict(settings), tools.encoder, tools.language_model, asdict(fields)

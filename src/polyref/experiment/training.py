@@ -17,7 +17,7 @@ from typing import Any
 
 import torch
 
-from polyref.data import Input, open_output, read
+from polyref.data import Input, ReadSettings, open_output, read
 from polyref.data.corpus import Corpus, open_index
 from polyref.errors import InputError, SettingsError
 from polyref.experiment.folder import Log, make_folder, open_log, taken
@@ -211,7 +211,7 @@ def _in_turn(processes: Processes, make: Callable[[], Any], find: Callable[[], A
 def _stream(stage: Stage, top: Path, reindex: bool) -> Stream:
     path = expanded(stage, top)
     try:
-        corpus = open_index(Input.of(path), stage.data.fields, renew=reindex)
+        corpus = open_index(Input.of(path, ReadSettings(fields=stage.data.fields)), renew=reindex)
         return Stream(corpus, stage.schedule)
     except InputError as error:
         error.file = error.file or path

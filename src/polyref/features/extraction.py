@@ -117,12 +117,12 @@ def _reader(network: OnnxModel, settings: ImageSettings) -> ImageReader:
     name, channels = network.name, network.channels
     height, width = network.height or settings.size, network.width or settings.size
     if height is None or width is None:
-        raise SettingsError(f"{name} takes images of any size; give --size")
+        raise SettingsError(f"{name} takes images of any size", "set size")
     if settings.size is not None and (height, width) != (settings.size, settings.size):
         problem = f"is {settings.size}, but {name} takes images of {height} x {width}"
         raise SettingsError(problem, "leave it out", key="size")
     if network.dtype == np.uint8 and (settings.mean is not None or settings.std is not None):
-        raise SettingsError(f"{name} takes bytes and normalises them itself; leave --mean and --std out")
+        raise SettingsError(f"{name} takes bytes and normalises them itself", "leave mean and std out")
     if settings.resize is not None and settings.resize < min(height, width):
         problem = f"is {settings.resize}, but the model takes {min(height, width)}"
         raise SettingsError(problem, "give that or more", key="resize")
@@ -155,7 +155,7 @@ def _rounded(rows: Pixels, paths: Sequence[Path], dtype: str) -> Pixels:
         rounded = rows.astype(dtype)
     for problem, cure, found in (
         ("the model gives features that are not numbers (NaN or infinite)", "use another model", rows),
-        ("features too large for float16", "add --float32", rounded),
+        ("features too large for float16", "set float32", rounded),
     ):
         wrong = np.flatnonzero(~np.isfinite(found).all(1))
         if len(wrong):
@@ -178,11 +178,11 @@ class OnnxModel:
         layout = layout or ("nchw" if image.shape[1] in (1, 3) else "nhwc" if image.shape[3] in (1, 3) else None)
         if layout is None:
             problem = f"the model takes {form_of(image.shape)}, which does not tell where the channels are"
-            raise InputError(problem, "give --layout nchw or nhwc", file=self.name)
+            raise InputError(problem, "set layout to nchw or nhwc", file=self.name)
         outputs = [str(one.name) for one in self.session.get_outputs()]
         if output is None and len(outputs) > 1:
             many = f"{len(outputs)} outputs ({', '.join(outputs)})"
-            raise SettingsError(f"{self.name} has {many}; choose one with --output-name")
+            raise SettingsError(f"{self.name} has {many}", "set ImageSettings.output to one of them")
         if output is not None and output not in outputs:
             raise SettingsError(f'{self.name} has no output "{output}"; choose one of {", ".join(outputs)}')
         self.input, self.output, self.dtype, self.layout = image.name, output or outputs[0], _TYPES[image.type], layout
@@ -203,7 +203,7 @@ class OnnxModel:
             [found] = self.session.run([self.output], {self.input: given})
         except Exception as error:  # the library has a class for each of its states
             problem = f"the model cannot be run ({words_of(error)[:200]})"
-            raise InputError(problem, "check --size and --layout", file=self.name) from None
+            raise InputError(problem, "check size and layout", file=self.name) from None
         found = np.asarray(found)
         if found.ndim not in (2, 3, 4) or len(found) != len(given) or found.dtype.kind != "f" or not found.size:
             problem = f'the output "{self.output}" is {form_of(found.shape)} {found.dtype} for {len(given)} images'

@@ -174,7 +174,7 @@ def read_file(path: Path, ids: Path | None) -> tuple[list[str], Rows]:
             problem = f"{len(found)} ids, but {path} has {len(feats)} rows of features"
             raise InputError(problem, "give one id per row", file=str(ids))
     if found is None:
-        cure = "give a file of ids, one per line (--feature-ids; in a recipe feature_ids)"
+        cure = "give a file of ids, one per line (feature_ids)"
         raise InputError("holds features without their ids", cure, file=str(path))
     return found, feats
 

@@ -121,7 +121,7 @@ def _opened(path: Path, mode: str) -> Any:
     except Exception as error:  # each format raises what it likes
         known = not isinstance(error, pillow.UnidentifiedImageError)
         reason = getattr(error, "strerror", None) or " ".join(str(error).split()) if known else "unknown format"
-        cure = "repair it, or leave it out with --skip-broken"
+        cure = "repair it, or set skip_broken to leave it out"
         raise InputError(f"this image cannot be read ({reason})", cure, file=str(path)) from None
 
 

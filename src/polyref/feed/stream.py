@@ -21,7 +21,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from polyref.data import Fields, Format, Input
+from polyref.data import Fields, Format, Input, ReadSettings
 from polyref.data.corpus import Corpus, open_index
 from polyref.data.reading import Paths
 from polyref.errors import InputError, SettingsError
@@ -226,7 +226,8 @@ def stream(
     )
     if _is_path(data):
         where = None if index is None else Path(index)
-        corpus = open_index(Input.of(data, format), fields, folder=where, renew=reindex)  # type: ignore[arg-type]
+        input = Input.of(data, ReadSettings(format, fields or Fields()))  # type: ignore[arg-type]
+        corpus = open_index(input, folder=where, renew=reindex)
     else:
         corpus = Corpus.of(data)  # type: ignore[arg-type]
     return Stream(corpus, settings, tools)

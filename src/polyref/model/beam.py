@@ -189,7 +189,7 @@ def _within_memory(settings: BeamSettings, batch: int) -> Iterator[None]:
             raise
         raise SettingsError(
             f"out of memory with a beam of {settings.beam:,}, a batch of {batch:,} and up to {settings.longest:,} "
-            "tokens; lower --beam, --batch or --longest"
+            "tokens; lower beam, batch or longest"
         ) from None
 
 

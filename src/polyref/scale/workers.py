@@ -105,7 +105,7 @@ class Job:
 
     def source_file(self) -> Input:
         """What is read."""
-        return Input.of(self.input, self.reading.format, self.reading.max_line_bytes)
+        return Input.of(self.input, self.reading)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,10 +139,10 @@ def expand_file(
     """
     input = job.source_file()
     settings = WriteSettings(job.written_format)
-    check_not_input(job.output, settings, input)
+    check_not_input(job.output, input, job.written_format)
     tally = Tally()
     tools = _tools(job, engine_named(job.tools.engine, before_compiling))
-    seen = input.seen_ids(job.reading.fields)
+    seen = input.seen_ids()
     report = WriteReport() if report is None else report
     with open_examples(job.output, job.reading.fields, settings, report) as stream:
         for done in _results(job, tools, before_compiling, report):
@@ -159,7 +159,7 @@ def expand_file(
 
 def _results(job: Job, tools: Tools, before_compiling: Callable[[], None], report: WriteReport) -> Iterator[_Done]:
     """What became of the chunks, in order."""
-    lines = job.source_file().records(job.reading.fields, losses=report.not_read)
+    lines = job.source_file().records(losses=report.not_read)
     chunks = iter(lambda: list(islice(lines, CHUNK)), [])
     engine = tools.engine
     if job.tools.workers == 1:

@@ -9,6 +9,7 @@ A new format is a module beside this one that makes a `FileFormat` (parallel.py 
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Literal
 
 from polyref.data.formats.captions import COCO, KARPATHY
@@ -18,8 +19,18 @@ from polyref.data.formats.parquet import PARQUET
 from polyref.data.formats.tables import CSV, TSV
 from polyref.data.opening import lines_of, without_compression
 
+
+def _is_record(reading: Reading) -> bool:
+    """Whether the first line is a record: most files are JSON Lines, and no other format need be asked."""
+    try:
+        record = json.loads(reading.file.first)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(record, dict) and reading.fields.references in record
+
+
 FORMATS: dict[str, FileFormat] = {
-    "jsonl": FileFormat((".jsonl", ".ndjson"), lambda it: lines_of(it.file, it.max_line_bytes)),
+    "jsonl": FileFormat((".jsonl", ".ndjson"), lambda it: lines_of(it.file, it.max_line_bytes), looks=_is_record),
     "parquet": PARQUET,
     "coco": COCO,
     "karpathy": KARPATHY,
@@ -50,7 +61,7 @@ def format_of_content(reading: Reading) -> Format:
     named, line = format_of_name(reading.file.path), reading.file.first
     if named is None and line and _is_prose(line):
         problem = "this is neither JSON, nor Parquet, nor a table with a header"
-        cure = "name the format with --from, or for parallel text the files of references too"
+        cure = "set format, or for parallel text name the files of references too"
         raise reading.wrong(problem, cure)
     return named if named is not None and FORMATS[named].looks is None else "jsonl"
 

@@ -21,7 +21,7 @@ from typing import Any, BinaryIO, Literal
 
 from polyref.data.formats.format import FileFormat, Losses, Parts, Reading, ReferencePart, Spool, as_json
 from polyref.data.formats.jsonl import LATTICE, PSEUDO_REFERENCES, Fields, dump, json_of, next_token, record_line
-from polyref.data.opening import BYTE_ORDER_MARK, HEAD_BYTES, Line, decoded, open_output
+from polyref.data.opening import HEAD_BYTES, Line, open_output
 from polyref.text import TextSettings, tokenize
 
 ANNOTATION_IDS = "annotation_ids"
@@ -37,31 +37,18 @@ Member = tuple[str, str]  # a key, and its value as JSON
 
 def is_captions(reading: Reading) -> bool:
     """Whether this is one JSON document of images and captions, of either kind, rather than one record per line."""
-    line = reading.file.first
-    if not line.startswith(b"{"):
+    if not reading.file.first.startswith(b"{"):
         return False
-    keys: Any
-    try:
-        keys = json.loads(line)
-    except (ValueError, RecursionError):
-        # A document over many lines, or a line that is longer than the head.
-        keys = _keys_of_beginning(reading.file.look(HEAD_BYTES).decode("utf-8", "replace"))
-    if not isinstance(keys, dict) or reading.fields.references in keys:
-        return False
-    return any(isinstance(keys.get(name), list) for name in ("images", "annotations"))
-
-
-def _keys_of_beginning(text: str) -> dict[str, Any]:
-    """The keys of a JSON object of which only the beginning is there, with [] for each value that is a list."""
-    keys: dict[str, Any] = {}
+    text = reading.file.look(HEAD_BYTES).decode("utf-8", "replace")
+    is_list: dict[str, bool] = {}  # of the values of the keys that can be seen
     decode, stop = json.JSONDecoder().raw_decode, text.index("{") + 1
-    with suppress(ValueError, RecursionError, IndexError, TypeError):  # where it ends, or is broken
+    with suppress(ValueError, RecursionError, IndexError, TypeError):  # where the beginning ends, or is broken
         while True:
             key, stop = decode(text, next_token(text, stop))
             value = next_token(text, stop)
-            keys[key] = [] if text[value] == "[" else None
+            is_list[key] = text[value] == "["
             _, stop = decode(text, value)
-    return keys
+    return reading.fields.references not in is_list and any(is_list.get(key) for key in ("images", "annotations"))
 
 
 # -- reading --------------------------------------------------------------------------------------------------------
@@ -70,8 +57,7 @@ def _keys_of_beginning(text: str) -> dict[str, Any]:
 def read_captions(reading: Reading, format: Literal["coco", "karpathy"]) -> Iterator[Line]:
     """The records of a document. What is taken for COCO and has no "annotations" is read as Karpathy's."""
     opened, losses = reading.file, reading.losses
-    text = decoded(opened.all().removeprefix(BYTE_ORDER_MARK), opened.name)
-    document = json_of(text, opened.name, cure="is the file complete?")
+    document = json_of(opened.text(), opened.name, cure="is the file complete?")
     if not isinstance(document, dict):
         raise reading.wrong("this is not a JSON object", _GIVE)
     images = _objects(document, "images", reading)
@@ -196,7 +182,7 @@ def write_coco(spool: Spool) -> None:
     _count_losses(spool, {"id", "source"})
     with open_output(spool.path) as stream:
         stream.write(b'{"info": {}, "licenses": [], "type": "captions", "images": [\n')
-        _write_lines(stream, _coco_images(spool))
+        _write_lines(stream, map(_coco_image, spool.parts()))
         stream.write(b'\n], "annotations": [\n')
         _write_lines(stream, _annotations(spool, own_ids))
         stream.write(b"\n]}\n")
@@ -247,22 +233,21 @@ def _object(members: Iterable[Member]) -> str:
     return f"{{{', '.join([f'{json.dumps(key)}: {value}' for key, value in members])}}}"
 
 
-def _coco_id(parts: Parts, number: int) -> str:
+def _coco_id(parts: Parts) -> str:
     """The id as JSON: a whole number where it is one, as the programs that read COCO expect."""
-    id: Any = number if parts.id is None else parts.id
+    id = parts.name
     return id if isinstance(id, str) and _WHOLE_NUMBER.fullmatch(id) else dump(id)
 
 
-def _coco_images(spool: Spool) -> Iterator[list[Member]]:
-    for number, parts in enumerate(spool.parts(), 1):
-        id = _coco_id(parts, number)
-        yield [("id", id), *_image(parts, id, {ANNOTATION_IDS}), *_result(parts)]
+def _coco_image(parts: Parts) -> list[Member]:
+    id = _coco_id(parts)
+    return [("id", id), *_image(parts, id, {ANNOTATION_IDS}), *_result(parts)]
 
 
 def _annotations(spool: Spool, own_ids: bool) -> Iterator[list[Member]]:
     running = count(1)
-    for number, parts in enumerate(spool.parts(), 1):
-        image_id = _coco_id(parts, number)
+    for parts in spool.parts():
+        image_id = _coco_id(parts)
         ids = json.loads(parts.more[ANNOTATION_IDS]) if own_ids else [next(running) for _ in parts.references]
         for id, reference in zip(ids, parts.references, strict=True):
             yield [("id", str(id)), ("image_id", image_id), ("caption", dump(reference.text)), *_more(reference)]
@@ -273,7 +258,7 @@ def _karpathy_images(spool: Spool, own_ids: bool, own_numbers: bool) -> Iterator
     for place, parts in enumerate(spool.parts()):
         number = parts.more[IMAGE_NUMBER] if own_numbers else str(place)
         ids = json.loads(parts.more[SENTENCE_IDS]) if own_ids else [next(running) for _ in parts.references]
-        id = dump(place + 1 if parts.id is None else parts.id)
+        id = dump(parts.name)
         sentences = [_sentence(reference, number, id) for id, reference in zip(ids, parts.references, strict=True)]
         yield [
             *([] if id == parts.more.get("cocoid", number) else [("id", id)]),

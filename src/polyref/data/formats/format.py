@@ -19,7 +19,7 @@ from typing import Any, BinaryIO, Literal, NamedTuple
 
 from polyref.data.formats.jsonl import KEPT, LATTICE, PSEUDO_REFERENCES, Fields, dump, is_whole, value_texts
 from polyref.data.opening import MAX_LINE_BYTES, Line, Opened
-from polyref.errors import InputError, OutputError
+from polyref.errors import InputError, OutputError, SettingsError
 
 LineBreaks = Literal["refuse", "space"]
 JSON = ":json"  # a column whose name ends in this holds JSON, and its key is the name without that
@@ -59,9 +59,9 @@ class Reading:
     def wrong(self, problem: str, cure: str, line: int | None = None) -> InputError:
         return InputError(problem, cure, file=self.file.name, line=line)
 
-    def no_column(self, name: str, option: str, names: Sequence[str], line: int | None = None) -> InputError:
+    def no_column(self, name: str, setting: str, names: Sequence[str], line: int | None = None) -> InputError:
         there = ", ".join(f'"{name}"' for name in names[:20])
-        cure = f"name another with {option} (the columns here: {there})"
+        cure = f"name another with {setting} (the columns here: {there})"
         return self.wrong(f'there is no column "{name}"', cure, line)
 
     def json_piece(self, text: str, what: str, line: int) -> str:
@@ -104,6 +104,7 @@ class ReferencePart(NamedTuple):
 class Parts(NamedTuple):
     """One record. Values as JSON are texts as they stood in the record, so that nothing about them changes."""
 
+    number: int  # its place among the records, from 1
     id: str | int | None
     source: Any
     source_json: str | None  # None if there is no source
@@ -113,13 +114,22 @@ class Parts(NamedTuple):
     more: dict[str, str]  # other keys, with their values as JSON
 
     @property
+    def name(self) -> str | int:
+        """Its id, or its number where it has none."""
+        return self.number if self.id is None else self.id
+
+    @property
+    def id_json(self) -> str | None:
+        return None if self.id is None else dump(self.id)
+
+    @property
     def texts(self) -> list[str]:
         """The source, as JSON if it is not a string, and the references."""
         source = self.source if isinstance(self.source, str) else self.source_json or ""
         return [source, *[reference.text for reference in self.references]]
 
 
-def take_apart(record: str, fields: Fields) -> Parts:
+def take_apart(record: str, fields: Fields, number: int) -> Parts:
     value = json.loads(record)
     known = (fields.id, fields.source, fields.references, PSEUDO_REFERENCES, LATTICE)
     source = value.get(fields.source)
@@ -132,6 +142,7 @@ def take_apart(record: str, fields: Fields) -> Parts:
     elif fields.source in value:
         source_json = dump(source)
     return Parts(
+        number=number,
         id=value.get(fields.id),
         source=source,
         source_json=source_json,
@@ -253,8 +264,8 @@ class Spool:
     def parts(self) -> Iterator[Parts]:
         """The records from the first one on, taken apart."""
         self.records.seek(0)
-        for line in self.records:
-            yield take_apart(line.decode("utf-8"), self.fields)
+        for number, line in enumerate(self.records, 1):
+            yield take_apart(line.decode("utf-8"), self.fields, number)
 
     @cached_property
     def shape(self) -> Shape:
@@ -274,14 +285,14 @@ class Spool:
             if what not in but:
                 self.losses.add(what, count)
 
-    def on_one_line(self, text: str, id: str | int, format: str, *, tabs: bool = True) -> str:
-        """A text for a format that cannot hold line breaks, or `tabs`: refused, or with spaces in their place."""
+    def on_one_line(self, text: str, parts: Parts, format: str, *, tabs: bool = True) -> str:
+        """A text of a record for a format that cannot hold line breaks, or `tabs`: refused, or with spaces instead."""
         if not has_breaks(text) or not (tabs or "\n" in text or "\r" in text):
             return text
         what = "tabs or line breaks" if tabs else "line breaks"
         if self.line_breaks == "refuse":
-            problem = f'{self.path}: a text of example "{id}" has {what}, which {format} cannot hold'
-            raise OutputError(f"{problem}; choose another format, or --line-breaks space")
+            problem = f'{self.path}: a text of example "{parts.name}" has {what}, which {format} cannot hold'
+            raise SettingsError(problem, "choose another format, or set line_breaks to space")
         self.losses.add(f"texts with {what} (written as spaces)")
         return re.sub(r"[\t\r\n]+" if tabs else r"[\r\n]+", " ", text)
 

@@ -123,29 +123,20 @@ def value_texts(record: str) -> dict[str, str]:
     return {key: record[value:stop] for key, _, value, stop in _members(record)}
 
 
-def _without_members(record: str, keys: Collection[str]) -> str:
-    """The record without some keys."""
+def _edited(record: str, changes: Mapping[str, str], removed: Collection[str]) -> str:
+    """The record with other values, given as JSON, and without some keys; keys that it lacks come behind the others."""
     found = list(_members(record))
-    opening = record[: found[0][1]] if found else record
+    opening = record[: found[0][1]] if found else ""
     text, end = "", 0
-    for key, start, _, stop in found:
-        if key not in keys:
+    for key, start, value, stop in found:
+        if key not in removed:
             # With what stood before it: a comma, and whatever spaces there were.
-            text += (record[end:start] if text else opening) + record[start:stop]
+            text += (
+                (record[end:start] if text else opening) + record[start:value] + changes.get(key, record[value:stop])
+            )
         end = stop
-    return (text or opening) + record[end:]
-
-
-def _with_values(record: str, changes: Mapping[str, str]) -> str:
-    """The record with other values, given as JSON; keys that it lacks come behind the others."""
-    text, end = "", 0
-    missing = dict(changes)
-    for key, _, value, stop in _members(record):
-        if key in changes:
-            text += record[end:value] + changes[key]
-            end = stop
-            missing.pop(key, None)
-    return _with_members(text + record[end:], missing)
+    keys = {key for key, *_ in found}
+    return _with_members((text or opening) + record[end:], {key: changes[key] for key in changes if key not in keys})
 
 
 def _with_members(record: str, added: Mapping[str, str]) -> str:
@@ -175,9 +166,9 @@ def parse(line: Line, path: str, fields: Fields, *, require_source: bool = True)
 def _example(record: Any, text: str, number: int, fields: Fields, require_source: bool) -> Example:
     check_object(record)
     if fields.references not in record:
-        raise missing(fields.references, "--references-field", record)
+        raise missing(fields.references, "references_field", record)
     if require_source and fields.source not in record:
-        raise missing(fields.source, "--source-field", record)
+        raise missing(fields.source, "source_field", record)
     references = _need(record[fields.references], list, f'"{fields.references}"', "give a list of strings")
     if not references:
         raise InputError(f'"{fields.references}" is empty', "give at least one")
@@ -199,9 +190,9 @@ def check_object(record: Any, cure: str = ONE_OBJECT, what: str = "the line") ->
         raise InputError(f"{what} holds {_kind(record)}, not an object", cure)
 
 
-def missing(key: str, option: str, record: Mapping[str, Any]) -> InputError:
+def missing(key: str, setting: str, record: Mapping[str, Any]) -> InputError:
     keys = ", ".join(f'"{key}"' for key in list(record)[:8]) or "none"
-    return InputError(f'"{key}" is missing', f"add it, or name another key with {option} (the keys here: {keys})")
+    return InputError(f'"{key}" is missing', f"add it, or name another key with {setting} (the keys here: {keys})")
 
 
 def id_of(record: Mapping[str, Any], number: int, fields: Fields) -> str:
@@ -322,13 +313,7 @@ def _kept(value: Any, references: int) -> KeptLattice | None:
 
 
 def _kind(value: Any) -> str:
-    names: dict[type, str] = {
-        bool: "true or false",
-        str: "a string",
-        int: "a number",
-        float: "a number",
-        list: "a list",
-    }
+    names: dict[Any, str] = {bool: "true or false", str: "a string", int: "a number", float: "a number", list: "a list"}
     return "null" if value is None else names.get(type(value), "an object")
 
 
@@ -351,11 +336,9 @@ def render(example: Example, fields: Fields | None = None) -> str:
         references = [_reference_json(reference) for reference in example.references]
         record = {fields.id: example.id, fields.source: example.source, fields.references: references}
         return _with_members(dump(record), result)
-    read = example.record
-    if any(sign in read for sign in (f'"{PSEUDO_REFERENCES}"', f'"{LATTICE}"', "\\u")):  # a key may be escaped
-        read = _without_members(read, (PSEUDO_REFERENCES, LATTICE))
-    if changes := _changes(example, fields):
-        read = _with_values(read, changes)
+    read, changes, old = example.record, _changes(example, fields), (PSEUDO_REFERENCES, LATTICE)
+    if changes or any(sign in read for sign in ("\\u", *[f'"{key}"' for key in old])):  # a key may be escaped
+        read = _edited(read, changes, old)
     return _with_members(read, result)
 
 

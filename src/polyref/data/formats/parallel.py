@@ -125,15 +125,15 @@ def write_parallel(spool: Spool) -> None:
                 f"{older}: this would be taken for a file of the new ones; remove it, or choose another name"
             )
     with open_outputs(paths) as streams:
-        for number, parts in enumerate(spool.parts(), 1):
-            id = number if parts.id is None else parts.id
+        for parts in spool.parts():
             blank = [""] * (len(streams) - 1 - len(parts.references))
             for stream, text in zip(streams, parts.texts + blank, strict=True):
-                if number == 1 and text.startswith("\ufeff"):
+                if parts.number == 1 and text.startswith("\ufeff"):
                     text = "\ufeff" + text  # the first one of a file is taken for a byte-order mark
-                line = spool.on_one_line(text, id, "parallel text", tabs=False)
+                line = spool.on_one_line(text, parts, "parallel text", tabs=False)
                 if not is_whole(line):
-                    raise OutputError(f'{spool.path}: a text of example "{id}" holds half a surrogate pair; repair it')
+                    problem = f'a text of example "{parts.name}" holds half a surrogate pair'
+                    raise OutputError(f"{spool.path}: {problem}; repair it")
                 stream.write(f"{line}\n".encode())
     spool.files = paths
     spool.lose()

@@ -83,28 +83,22 @@ def _rows(file: Any, columns: list[str], reading: Reading) -> Iterator[dict[str,
 
 
 def _check_schema(schema: Any, reading: Reading) -> None:
-    fields, types = reading.fields, pyarrow("pyarrow.types")
+    fields = reading.fields
     twice = next((column for column, count in Counter(schema.names).items() if count > 1), None)
     if twice is not None:
         raise reading.wrong(f'the column "{twice}" comes twice', "give each its own name")
-    kind = _type_of(schema, fields.references)
-    if kind is None and reading.needs_references:
-        raise reading.no_column(fields.references, "--references-field", schema.names)
-    if reading.needs_source and _type_of(schema, fields.source) is None:
-        raise reading.no_column(fields.source, "--source-field", schema.names)
-    if kind is None or fields.references + JSON in schema.names:
-        return
-    texts = kind.value_type if _is_list(kind, types) else None
-    if texts is not None and types.is_struct(texts) and texts.get_field_index("text") >= 0:
-        texts = texts.field("text").type
-    if texts is None or not (_is_text(texts, types) or types.is_null(texts)):
-        cure = 'give a list of strings, or of structs with "text"'
-        raise reading.wrong(f'the column "{fields.references}" holds {kind}', cure)
+    needed = {"references_field": fields.references} if reading.needs_references else {}
+    needed |= {"source_field": fields.source} if reading.needs_source else {}
+    for setting, name in needed.items():
+        kind = _type_of(schema, name)
+        if kind is None:
+            raise reading.no_column(name, setting, schema.names)
+        if _lost(kind) == _LOST[-1]:
+            raise reading.wrong(f'the column "{name}" holds {kind}, which JSON cannot hold', "give strings")
 
 
 def _type_of(schema: Any, field: str) -> Any:
     """The type of a column, or of what a dotted name reaches inside a column; None if there is no such thing."""
-    types = pyarrow("pyarrow.types")
     for column in (field, field + JSON):
         if column in schema.names:
             return schema.field(column).type
@@ -112,46 +106,48 @@ def _type_of(schema: Any, field: str) -> Any:
     if not dot or outer not in schema.names:
         return None
     kind = schema.field(outer).type
-    is_list = _is_list(kind, types)
+    is_list = _is_list(kind)
     struct = kind.value_type if is_list else kind
-    if not types.is_struct(struct) or struct.get_field_index(inner) < 0:
+    if not pyarrow().types.is_struct(struct) or struct.get_field_index(inner) < 0:
         return None
     found = struct.field(inner).type
     return pyarrow().list_(found) if is_list else found
 
 
-def _is_list(kind: Any, types: Any) -> bool:
+def _is_list(kind: Any) -> bool:
+    types = pyarrow().types
     return bool(types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind))
 
 
-def _is_text(kind: Any, types: Any) -> bool:
+def _is_text(kind: Any) -> bool:
+    types = pyarrow().types
     if types.is_dictionary(kind):
         kind = kind.value_type
     return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))
 
 
+_LOST = ("", "types of columns that are read as texts", "columns that JSON cannot hold")
+
+
 def _is_kept(column: Any, losses: Losses) -> bool:
     """Whether JSON can hold a column; times and decimal numbers become texts, which is said too."""
-    fate = _fate(column.type)
-    if fate == "dropped":
-        losses.add(f'columns that JSON cannot hold ("{column.name}": {column.type})')
-    elif fate == "text":
-        losses.add(f'types of columns that are read as texts ("{column.name}": {column.type})')
-    return fate != "dropped"
+    lost = _lost(column.type)
+    losses.add(f'{lost} ("{column.name}": {column.type})', bool(lost))
+    return lost != _LOST[-1]
 
 
-def _fate(kind: Any) -> str:
-    types = pyarrow("pyarrow.types")
+def _lost(kind: Any) -> str:
+    """What is lost of a column of this type: one of _LOST."""
+    types = pyarrow().types
     if types.is_struct(kind):
-        inside = [_fate(kind.field(number).type) for number in range(kind.num_fields)]
-        return next((fate for fate in ("dropped", "text") if fate in inside), "kept")
-    if _is_list(kind, types) or types.is_dictionary(kind):
-        return _fate(kind.value_type)
+        return max([_lost(field.type) for field in kind], key=_LOST.index, default="")
+    if _is_list(kind) or types.is_dictionary(kind):
+        return _lost(kind.value_type)
     plain = (types.is_boolean, types.is_integer, types.is_floating, types.is_null)
-    if _is_text(kind, types) or any(is_plain(kind) for is_plain in plain):
-        return "kept"
+    if _is_text(kind) or any(is_plain(kind) for is_plain in plain):
+        return ""
     as_text = (types.is_date, types.is_time, types.is_timestamp, types.is_decimal)
-    return "text" if any(is_so(kind) for is_so in as_text) else "dropped"
+    return _LOST[1 if any(is_so(kind) for is_so in as_text) else 2]
 
 
 def _record(row: dict[str, Any], reading: Reading, number: int) -> bytes:
@@ -167,10 +163,8 @@ def _record(row: dict[str, Any], reading: Reading, number: int) -> bytes:
         else:
             values[key] = _cleaned(value, losses)
     for field in (fields.source, fields.references):
-        if field not in values and field not in pieces:
-            found = _reached(row, field)
-            if found is not None:
-                values[field] = _cleaned(found, losses)
+        if field not in values and field not in pieces and (found := _reached(row, field)) is not None:
+            values[field] = _cleaned(found, losses)
     references = values.get(fields.references)
     if isinstance(references, list):
         values[fields.references] = [_reference(item, reading, number) for item in references]
@@ -203,11 +197,9 @@ def _reference(item: Any, reading: Reading, number: int) -> Any:
 
 def _cleaned(value: Any, losses: Losses) -> Any:
     """A value as JSON has it; fields of structs without a value go, as keys do."""
-    if value is None or isinstance(value, str | bool | int):
+    if value is None or isinstance(value, str | bool | int) or (isinstance(value, float) and math.isfinite(value)):
         return value
     if isinstance(value, float):
-        if math.isfinite(value):
-            return value
         losses.add("numbers that are not finite (read as null)")
         return None
     if isinstance(value, list):
@@ -242,7 +234,7 @@ def _columns(spool: Spool, shape: Shape) -> list[_Column]:
     text, number, flag = arrow.string(), arrow.float64(), arrow.bool_()
     columns = []
     if shape.ids:
-        columns.append(_id_column(fields.id, shape))
+        columns.append(_column(fields.id, shape.id_kinds, lambda parts: parts.id_json))
     if shape.sources:
         plain = _Column(fields.source, text, lambda parts: parts.source)
         as_json = _Column(fields.source + JSON, text, lambda parts: parts.source_json)
@@ -250,7 +242,7 @@ def _columns(spool: Spool, shape: Shape) -> list[_Column]:
     columns.append(_references_column(fields.references, shape))
     for key in shape.more:
         if is_whole(key):
-            columns.append(_other_column(key, shape.more_kinds[key]))
+            columns.append(_column(key, shape.more_kinds[key], lambda parts, key=key: parts.more.get(key)))  # type: ignore[misc]
         else:
             spool.losses.add(f"values of a key that holds half a surrogate pair ({json.dumps(key)})", shape.more[key])
     if shape.pseudo:
@@ -265,15 +257,6 @@ def _columns(spool: Spool, shape: Shape) -> list[_Column]:
         summary = [("sentences", text), ("log10_sentences", number), ("penalty", number), ("exact", flag)]
         columns.append(_Column(LATTICE, arrow.struct([*summary, *kept]), lambda parts: parts.lattice))
     return columns
-
-
-def _id_column(name: str, shape: Shape) -> _Column:
-    arrow = pyarrow()
-    if shape.id_kinds == {"int"}:
-        return _Column(name, arrow.int64(), lambda parts: parts.id)
-    if shape.id_kinds <= _TEXTS:
-        return _Column(name, arrow.string(), lambda parts: parts.id)
-    return _Column(name + JSON, arrow.string(), lambda parts: None if parts.id is None else json.dumps(parts.id))
 
 
 def _references_column(name: str, shape: Shape) -> _Column:
@@ -304,7 +287,7 @@ def _pseudo(parts: Parts) -> list[dict[str, Any]] | None:
     return [{**pseudo, "repeat": pseudo.get("repeat", False)} for pseudo in parts.pseudo]
 
 
-def _other_column(key: str, kinds: set[str]) -> _Column:
+def _column(key: str, kinds: set[str], as_json: Callable[[Parts], str | None]) -> _Column:
     """A column of its own type where all values have one; else JSON."""
     arrow = pyarrow()
     plain = {"bool": arrow.bool_(), "int": arrow.int64(), "float": arrow.float64(), "text": arrow.string()}
@@ -312,8 +295,8 @@ def _other_column(key: str, kinds: set[str]) -> _Column:
     kinds = {"text"} if kinds <= _TEXTS else kinds
     kind = plain.get(next(iter(kinds))) if len(kinds) == 1 and key and not key.endswith(JSON) else None
     if kind is None:
-        return _Column(key + JSON, arrow.string(), lambda parts: parts.more.get(key))
-    return _Column(key, kind, lambda parts: json.loads(parts.more[key]) if key in parts.more else None)
+        return _Column(key + JSON, arrow.string(), as_json)
+    return _Column(key, kind, lambda parts: json.loads(as_json(parts) or "null"))
 
 
 def _check(path: str) -> None:

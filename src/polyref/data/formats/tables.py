@@ -26,7 +26,6 @@ from polyref.data.formats.format import (
     Reading,
     ReferencePart,
     SeenTexts,
-    Shape,
     Spool,
     as_json,
     has_breaks,
@@ -57,10 +56,7 @@ class Columns(NamedTuple):
     source: int | None
     references: list[int]
     has_row_each: bool  # whether each reference has a row
-    weight: int | None
-    bleu: int | None
-    fluency: int | None
-    repeat: int | None
+    of_row: dict[str, int]  # weight, bleu, fluency and repeat, as far as they are there
     of_reference: list[int]
     others: list[int]
 
@@ -92,20 +88,18 @@ def columns_of(names: Sequence[str], reading: Reading, line: int = 1) -> Columns
     references, has_row_each = _reference_columns(places, fields)
     source = _first(places, [fields.source, fields.source + JSON, *_source_names(fields)])
     if not references and reading.needs_references:
-        raise reading.no_column(_column_name(fields), "--references-field", names, line)
+        raise reading.no_column(_column_name(fields), "references_field", names, line)
     if source is None and reading.needs_source:
-        raise reading.no_column(fields.source, "--source-field", names, line)
-    of_row = {name: places.get(name) if has_row_each else None for name in (WEIGHT, BLEU, REPEAT)}
-    # Without pseudo-references it is somebody's own column, such as people's ratings.
-    fluency = places.get(FLUENCY) if of_row[BLEU] is not None else None
+        raise reading.no_column(fields.source, "source_field", names, line)
+    # Without pseudo-references, fluency is somebody's own column, such as people's ratings.
+    known = (WEIGHT, BLEU, REPEAT, *([FLUENCY] if BLEU in places else []))
+    of_row = {name: places[name] for name in known if has_row_each and name in places}
     id = _first(places, [fields.id, fields.id + JSON])
-    taken = {*references, source, id, fluency, *of_row.values()}
+    taken = {*references, source, id, *of_row.values()}
     rest = [place for place in places.values() if place not in taken]
     of_reference = [place for place in rest if has_row_each and names[place].startswith(OF_REFERENCE)]
     others = [place for place in rest if place not in of_reference]
-    return Columns(
-        names, id, source, references, has_row_each, **of_row, fluency=fluency, of_reference=of_reference, others=others
-    )
+    return Columns(names, id, source, references, has_row_each, of_row, of_reference, others)
 
 
 def _first(places: dict[str, int], names: Sequence[str]) -> int | None:
@@ -180,7 +174,8 @@ class _Table:
         if header is None:
             raise reading.wrong("the file is empty", "give a header and at least one row")
         everything = chain([header], lines)
-        rows = _tsv_rows(everything) if format == "tsv" else self._csv_rows(everything, *header)
+        cut = (_Row(number, text.split("\t")) for number, text in everything if text)
+        rows = cut if format == "tsv" else self._csv_rows(everything, *header)
         self.columns = columns_of(next(rows).cells, reading, header[0])
         self.rows = self._checked(rows)
 
@@ -241,11 +236,11 @@ class _Table:
             text = row.cells[columns.references[0]]
             if not text or text.isspace():
                 raise self.reading.wrong("the reference is blank", "give a text, or take the row out", row.line)
-            if row.cell(columns.bleu):
+            if self._of_row(row, BLEU):
                 pseudo.append(self._pseudo(row, text))
             else:
                 gold.append(self._gold(row, text))
-                losses.add('values of the column "fluency" in rows without "bleu"', bool(row.cell(columns.fluency)))
+                losses.add('values of the column "fluency" in rows without "bleu"', bool(self._of_row(row, FLUENCY)))
         if not gold:
             problem, cure = "the example has pseudo-references only", 'give a reference whose "bleu" is blank'
             raise self.reading.wrong(problem, cure, first.line)
@@ -253,8 +248,8 @@ class _Table:
 
     def _gold(self, row: _Row, text: str) -> Any:
         found: dict[str, Any] = {"text": text}
-        if row.cell(self.columns.weight):
-            found["weight"] = self._number(row, self.columns.weight, WEIGHT)
+        if self._of_row(row, WEIGHT):
+            found["weight"] = self._number(row, WEIGHT)
         for column in self.columns.of_reference:
             name = self.columns.names[column]
             if cell := row.cells[column]:
@@ -264,17 +259,20 @@ class _Table:
         return found if len(found) > 1 else text
 
     def _pseudo(self, row: _Row, text: str) -> dict[str, Any]:
-        found = {"text": text, "bleu": self._number(row, self.columns.bleu, BLEU)}
-        if row.cell(self.columns.fluency):
-            found["fluency"] = self._number(row, self.columns.fluency, FLUENCY)
-        repeat = row.cell(self.columns.repeat)
+        found = {"text": text, "bleu": self._number(row, BLEU)}
+        if self._of_row(row, FLUENCY):
+            found["fluency"] = self._number(row, FLUENCY)
+        repeat = self._of_row(row, REPEAT)
         if repeat not in ("", "true", "false"):
             raise self.reading.wrong('"repeat" is neither true nor false', "leave it blank", row.line)
         return found | ({"repeat": True} if repeat == "true" else {})
 
-    def _number(self, row: _Row, column: int | None, name: str) -> float:
+    def _of_row(self, row: _Row, name: str) -> str:
+        return row.cell(self.columns.of_row.get(name))
+
+    def _number(self, row: _Row, name: str) -> float:
         try:
-            number = float(row.cell(column))
+            number = float(self._of_row(row, name))
         except ValueError:
             number = math.nan
         if not math.isfinite(number):
@@ -310,12 +308,6 @@ class _Table:
         return record_line(values, pieces)
 
 
-def _tsv_rows(lines: Iterable[tuple[int, str]]) -> Iterator[_Row]:
-    for number, text in lines:
-        if text:
-            yield _Row(number, text.split("\t"))
-
-
 def read_table(reading: Reading, format: Format) -> Iterator[Line]:
     """The records of a table."""
     opened, table = reading.file, _Table(reading, format)
@@ -343,8 +335,8 @@ def write_table(spool: Spool, format: Format) -> None:
     table = _Columns(spool, format)
     with open_output(spool.path) as stream:
         stream.write(_row(table.names, format))
-        for number, parts in enumerate(spool.parts(), 1):
-            for cells in table.rows(parts, number):
+        for parts in spool.parts():
+            for cells in table.rows(parts):
                 stream.write(_row([cells.get(name, "") for name in table.names], format))
 
 
@@ -372,7 +364,7 @@ class _Columns:
         self.of_reference = {
             key: OF_REFERENCE + key + JSON for key in shape.of_reference if self.has_row_each and self._can_name(key)
         }
-        self._count_losses(shape)
+        self._count_losses()
         # Always an id: lines cannot stand in for it as they do in JSON Lines, where no header shifts them.
         self.names = [self.id, *([self.source] if shape.sources else [])]
         if self.has_row_each:
@@ -393,7 +385,8 @@ class _Columns:
         is_plain = kinds <= plain and key and not key.endswith(JSON) and not _is_taken(key, self.spool.fields)
         return key if is_plain else key + JSON
 
-    def _count_losses(self, shape: Shape) -> None:
+    def _count_losses(self) -> None:
+        shape = self.spool.shape
         if not self.has_row_each:
             self.spool.losses.add("weights of references", shape.weights)
         lost = [item for item in shape.more.items() if item[0] not in self.more]
@@ -401,26 +394,25 @@ class _Columns:
         for key, count in lost:
             self.spool.losses.add(f"values of the key {json.dumps(key, ensure_ascii=not is_whole(key))}", count)
 
-    def rows(self, parts: Parts, number: int) -> Iterator[Cells]:
+    def rows(self, parts: Parts) -> Iterator[Cells]:
         """The cells of an example's row, or of its rows."""
-        id = number if parts.id is None else parts.id
-        shared = self._shared(parts, id)
+        shared = self._shared(parts)
         if not self.has_row_each:
-            texts = [self._text(reference.text, id) for reference in parts.references]
+            texts = [self._text(reference.text, parts) for reference in parts.references]
             yield {**shared, **{f"{self.reference}{place}": text for place, text in enumerate(texts)}}
             return
         for reference in parts.references:
-            yield {**shared, **self._of_reference(reference, id)}
+            yield {**shared, **self._of_reference(reference, parts)}
         for pseudo in parts.pseudo:
             fluency = {FLUENCY: repr(float(pseudo["fluency"]))} if "fluency" in pseudo else {}
             repeat = {REPEAT: "true"} if pseudo.get("repeat") else {}
-            text = self._text(pseudo["text"], id)
+            text = self._text(pseudo["text"], parts)
             yield {**shared, self.reference: text, BLEU: repr(float(pseudo["bleu"])), **fluency, **repeat}
 
-    def _shared(self, parts: Parts, id: str | int) -> Cells:
-        cells = {self.id: dump(id) if self.id.endswith(JSON) else str(id)}
+    def _shared(self, parts: Parts) -> Cells:
+        cells = {self.id: dump(parts.name) if self.id.endswith(JSON) else str(parts.name)}
         if self.source == self.spool.fields.source:
-            cells[self.source] = self._text(parts.source, id)
+            cells[self.source] = self._text(parts.source, parts)
         else:
             cells[self.source] = _BREAKS.sub(" ", parts.source_json or "")
         if parts.lattice is not None:
@@ -434,15 +426,15 @@ class _Columns:
                 cells[name] = _BREAKS.sub(" ", value) if name.endswith(JSON) else json.loads(value)
         return cells
 
-    def _of_reference(self, reference: ReferencePart, id: str | int) -> Cells:
-        cells = {self.reference: self._text(reference.text, id)}
+    def _of_reference(self, reference: ReferencePart, parts: Parts) -> Cells:
+        cells = {self.reference: self._text(reference.text, parts)}
         if reference.weight != 1.0:
             cells[WEIGHT] = repr(reference.weight)
         more = {self.of_reference[key]: value for key, value in reference.more.items() if key in self.of_reference}
         return cells | more
 
-    def _text(self, text: str, id: str | int) -> str:
-        return text if self.format == "csv" else self.spool.on_one_line(text, id, "TSV")
+    def _text(self, text: str, parts: Parts) -> str:
+        return text if self.format == "csv" else self.spool.on_one_line(text, parts, "TSV")
 
 
 def _is_taken(key: str, fields: Fields) -> bool:
