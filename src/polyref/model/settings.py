@@ -107,9 +107,9 @@ class BeamSettings:
             raise SettingsError(problem, cure, key="best", also=("beam",))
 
 
-def check_size(name: str, value: int) -> None:
+def check_size(name: str, value: int, most: int = _LARGEST) -> None:
     """Refuse what is not a size: of a beam, a batch."""
-    check(Key(name, int, None, Declared(at_least=1, at_most=_LARGEST)), value)
+    check(Key(name, int, None, Declared(at_least=1, at_most=most)), value)
 
 
 # The paper's: a beam of 15 and a length reward for translation, a beam of 5 for captions.
