@@ -121,8 +121,9 @@ def align_stack(blocks: np.ndarray, penalty: int) -> int:
     opt = np.empty((rows + 1, columns + 1), np.int32)
     links = np.empty((rows, 2), np.int32)
     count = 0
+    no_words = np.empty(0, np.int32)
     for k in range(len(blocks)):
-        kernels.fill(blocks[k], 0, rows, 0, columns, penalty, opt)
+        kernels.fill(no_words, blocks[k], 0, rows, 0, columns, penalty, opt)
         count += kernels.trace_back(opt, rows, columns, links, 0)
     return count
 
@@ -133,7 +134,7 @@ def align_one(block: np.ndarray, penalty: int) -> tuple[int, np.ndarray]:
     rows, columns = block.shape
     opt = np.empty((rows + 1, columns + 1), np.int32)
     links = np.empty((min(rows, columns), 2), np.int32)
-    worth = kernels.fill(block, 0, rows, 0, columns, penalty, opt)
+    worth = kernels.fill(np.empty(0, np.int32), block, 0, rows, 0, columns, penalty, opt)
     return worth, links[: kernels.trace_back(opt, rows, columns, links, 0)]
 
 

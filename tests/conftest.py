@@ -11,7 +11,7 @@ import pytest
 from hypothesis import settings
 
 from polyref.align import UNIT, Matrix, MergeOrder
-from polyref.align.alignment import Links, align
+from polyref.align.alignment import Links, fill, links_of, trace_back
 from polyref.compiled import cache_folder
 from polyref.lattice import CompiledEngine, Engine, Lattice, PlainEngine
 from polyref.lattice import lattice as lattice_module
@@ -81,7 +81,12 @@ def way(request: pytest.FixtureRequest) -> Iterator[None]:
 @pytest.fixture(scope="session")
 def aligned(engine_name: str) -> Callable[[list[list[int]], int], tuple[int, Links]]:
     """The alignment of two references by a matrix: the plain one, and the compiled one."""
-    return align if engine_name == "plain" else _compiled_align
+    return _plain_align if engine_name == "plain" else _compiled_align
+
+
+def _plain_align(similarity: list[list[int]], penalty: int) -> tuple[int, Links]:
+    opt = fill(similarity, penalty)
+    return opt[-1][-1], links_of(trace_back(opt))
 
 
 def _compiled_align(similarity: list[list[int]], penalty: int) -> tuple[int, Links]:
@@ -90,7 +95,7 @@ def _compiled_align(similarity: list[list[int]], penalty: int) -> tuple[int, Lin
     block = np.array(similarity, np.int32)
     rows, columns = block.shape
     opt, links = np.empty((rows + 1, columns + 1), np.int32), np.empty((min(rows, columns), 2), np.int32)
-    worth = kernels.fill(block, 0, rows, 0, columns, penalty, opt)
+    worth = kernels.fill(np.empty(0, np.int32), block, 0, rows, 0, columns, penalty, opt)
     count = kernels.trace_back(opt, rows, columns, links, 0)
     return worth, [(u, v) for u, v in links[:count].tolist()]
 

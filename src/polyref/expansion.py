@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import cycle, islice
+from itertools import chain, cycle, islice
 from time import perf_counter
 from typing import Literal
 
@@ -17,7 +17,7 @@ from polyref.align import AlignSettings
 from polyref.encode import ContextEncoder, Encoder, Encoding, default_encoder
 from polyref.errors import InputError, SettingsError
 from polyref.example import Example, LatticeSummary, PseudoReference
-from polyref.fluency import LanguageModel, choose_fluent
+from polyref.fluency import Chosen, LanguageModel, choose_fluent
 from polyref.lattice import AutoEngine, Engine, Lattice, SearchSettings, check_words, keep, merge, prepare
 from polyref.settings import part, setting, settings
 from polyref.stats import Tally
@@ -91,12 +91,10 @@ def expand(
     if per_example is not None:
         settings = replace(settings, per_example=per_example)
     tools = Tools(engine or AutoEngine(), encoder, language_model)
-    return _expand(iter(examples), settings, tools, Tally() if tally is None else tally)
-
-
-def _expand(waiting: Iterator[Example], settings: ExpandSettings, tools: Tools, tally: Tally) -> Iterator[Example]:
-    while chunk := list(islice(waiting, CHUNK)):
-        yield from expand_chunk(chunk, settings, tools, tally)
+    counted = Tally() if tally is None else tally
+    waiting = iter(examples)
+    chunks = iter(lambda: list(islice(waiting, CHUNK)), [])
+    return chain.from_iterable(expand_chunk(chunk, settings, tools, counted) for chunk in chunks)
 
 
 def expand_chunk(examples: Sequence[Example], settings: ExpandSettings, tools: Tools, tally: Tally) -> list[Example]:
@@ -110,10 +108,8 @@ def expand_chunk(examples: Sequence[Example], settings: ExpandSettings, tools: T
     baseline, encodings = prepare(settings.align, tools.encoder, [words for example in tokens for words in example])
     tally.spend("encode", started)
     lattices = _lattices(tokens, encodings, baseline, settings, tools.engine, tally)
-    if settings.fluency is not None:
-        return _fluent(examples, list(lattices), settings, tools.judge(), tally)
-    # One lattice at a time, so that no more than one is kept.
-    return [_read_off(example, lattice, settings, tally) for example, lattice in zip(examples, lattices, strict=True)]
+    chosen = _chosen(lattices, examples, settings, tools, tally)
+    return [_with_result(example, *found, settings, tally) for example, found in zip(examples, chosen, strict=True)]
 
 
 def _lattices(
@@ -135,49 +131,36 @@ def _lattices(
         yield lattice
 
 
-def _read_off(example: Example, lattice: Lattice, settings: ExpandSettings, tally: Tally) -> Example:
-    """Read the best new sentences off a lattice."""
-    started = perf_counter()
-    found = lattice.search(settings.per_example - len(example.references), settings.search)
-    pseudo = tuple(map(PseudoReference, lattice.texts(found), lattice.bleus(found)))
-    tally.spend("search", started)
-    return _with_result(example, lattice, pseudo, found.exact, settings, tally)
-
-
-def _fluent(
-    examples: Sequence[Example],
-    lattices: Sequence[Lattice],
-    settings: ExpandSettings,
-    model: LanguageModel,
-    tally: Tally,
-) -> list[Example]:
-    """The same, without sentences that are less fluent than the gold references."""
-    assert settings.fluency is not None
-    started = perf_counter()
+def _chosen(
+    lattices: Iterator[Lattice], examples: Sequence[Example], settings: ExpandSettings, tools: Tools, tally: Tally
+) -> Iterator[tuple[Lattice, Chosen]]:
+    """Each lattice with the best new sentences that are read off it."""
     wanted = [settings.per_example - len(example.references) for example in examples]
-    chosen = choose_fluent(lattices, wanted, settings.fluency, model, settings.search)
-    tally.spend("search", started)
-    expanded = []
-    for example, lattice, choice in zip(examples, lattices, chosen, strict=True):
-        tally.left_out += choice.left_out
-        expanded.append(_with_result(example, lattice, choice.pseudo_references, choice.exact, settings, tally))
-    return expanded
+    if settings.fluency is None:
+        # One lattice at a time, so that no more than one is kept.
+        for lattice, count in zip(lattices, wanted, strict=True):
+            started = perf_counter()
+            found = lattice.search(count, settings.search)
+            pseudo = tuple(map(PseudoReference, lattice.texts(found), lattice.bleus(found)))
+            tally.spend("search", started)
+            yield lattice, Chosen(pseudo, found.exact, 0)
+    else:
+        together = list(lattices)
+        started = perf_counter()
+        chosen = choose_fluent(together, wanted, settings.fluency, tools.judge(), settings.search)
+        tally.spend("search", started)
+        yield from zip(together, chosen, strict=True)
 
 
-def _with_result(
-    example: Example,
-    lattice: Lattice,
-    pseudo: tuple[PseudoReference, ...],
-    exact: bool,
-    settings: ExpandSettings,
-    tally: Tally,
-) -> Example:
+def _with_result(example: Example, lattice: Lattice, chosen: Chosen, settings: ExpandSettings, tally: Tally) -> Example:
+    pseudo = chosen.pseudo_references
     short = settings.per_example - len(example.references) - len(pseudo)
     if short > 0:
         pseudo = fill_up(example, pseudo, short, settings)
-    tally.count(example, pseudo, sentences=lattice.count, exact=exact, short=short > 0)
+    tally.count(example, pseudo, sentences=lattice.count, exact=chosen.exact, short=short > 0)
+    tally.left_out += chosen.left_out
     kept = keep(lattice) if settings.keep_lattice else None
-    summary = LatticeSummary(lattice.count, lattice.penalty, exact, kept)
+    summary = LatticeSummary(lattice.count, lattice.penalty, chosen.exact, kept)
     return replace(example, pseudo_references=pseudo, lattice=summary)
 
 

@@ -175,8 +175,7 @@ def leave_one_out(references: Sequence[Words]) -> list[float]:
             matched[len(ngram) - 1] += min(count, second if whose == place else first)
         matches = Matches(len(words), (matched[0], matched[1], matched[2], matched[3]))
         others = [len(other) for number, other in enumerate(references) if number != place]
-        is_zero = not words or matches.order < MAX_ORDER
-        scores.append(0.0 if is_zero else BleuScale(others).value(matches.length, matches.product()))
+        scores.append(BleuScale(others).score(matches))
     return scores
 
 

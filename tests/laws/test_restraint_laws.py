@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from polyref.align import UNIT, VETO_KINDS, Matrix, is_vetoed
-from polyref.align.alignment import align
+from polyref.align.alignment import fill, links_of, trace_back
 from polyref.align.veto import VetoKind, exclusions
 from polyref.lattice import CompiledEngine, Engine, PlainEngine
 from polyref.lattice.references import Numbering
@@ -88,7 +88,7 @@ def test_no_vetoed_pair_is_linked(
 ) -> None:
     after = restrained(engine, numbered, random_similarity(numbered, seed), list(VETO_KINDS), weight)
     for (i, j), block in after.items():
-        for u, v in align(block, penalty)[1]:
+        for u, v in links_of(trace_back(fill(block, penalty))):
             assert not is_vetoed(VOCABULARY[numbered[i][u]], VOCABULARY[numbered[j][v]])
 
 

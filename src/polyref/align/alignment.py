@@ -12,7 +12,7 @@ is exact, in whatever order a machine adds it up: the same words get the same si
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import accumulate, combinations
+from itertools import accumulate, combinations, pairwise
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -189,14 +189,11 @@ def restrain(references: Sequence[Sequence[int]], similarity: Matrix, exclusions
 # -- two references -------------------------------------------------------------------------------------------------
 
 
-def align(similarity: Sequence[Sequence[int]], penalty: int) -> tuple[int, Links]:
-    """The best score of any alignment, and the links of the one that is chosen; rows are words on the left."""
-    opt = fill(similarity, penalty)
-    return opt[-1][-1], trace_back(opt)
-
-
 def fill(similarity: Sequence[Sequence[int]], penalty: int) -> Table:
-    """opt[u][v] is the worth of the best alignment of the first u words on the left with the first v on the right."""
+    """opt[u][v] is the worth of the best alignment of the first u words on the left with the first v on the right.
+
+    Rows of the similarity are words on the left.
+    """
     above = [0] * (len(similarity[0]) + 1)
     opt = [above]
     for row in similarity:
@@ -215,24 +212,29 @@ def fill(similarity: Sequence[Sequence[int]], penalty: int) -> Table:
     return opt
 
 
-def trace_back(opt: Table) -> Links:
-    """The links, from the last word to the first and then turned round.
+def trace_back(opt: Table) -> list[tuple[int, int]]:
+    """The way of the best alignment from corner to corner: (u, v) says how many words are done on either side.
 
     A tie goes to the gap: a link worth nothing is no evidence that two words mean the same. The left word is
     dropped if that loses nothing, else the right one.
     """
-    links = []
     u, v = len(opt) - 1, len(opt[0]) - 1
-    while u > 0 and v > 0:
-        if opt[u - 1][v] == opt[u][v]:
+    path = [(u, v)]
+    while u or v:
+        if v == 0 or (u and opt[u - 1][v] == opt[u][v]):
             u -= 1
-        elif opt[u][v - 1] == opt[u][v]:
+        elif u == 0 or opt[u][v - 1] == opt[u][v]:
             v -= 1
         else:
             u, v = u - 1, v - 1
-            links.append((u, v))
-    links.reverse()
-    return links
+        path.append((u, v))
+    path.reverse()
+    return path
+
+
+def links_of(path: Sequence[tuple[int, int]]) -> Links:
+    """The links of an alignment: where its way goes on in both references at once."""
+    return [(u, v) for (u, v), after in pairwise(path) if after == (u + 1, v + 1)]
 
 
 def plan_merges(
@@ -259,7 +261,7 @@ def plan_merges(
         joined = merged[left] and merged[right] if merge_order == "paper" else piece[left] == piece[right]
         if joined:
             continue
-        merges.append(Merge(left, right, trace_back(tables[left, right])))
+        merges.append(Merge(left, right, links_of(trace_back(tables[left, right]))))
         merged[left] = merged[right] = True
         old, new = piece[right], piece[left]
         piece = [new if number == old else number for number in piece]

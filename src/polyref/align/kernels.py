@@ -120,40 +120,27 @@ def restrain(words, starts, similarity, codes, table, weight):
                     similarity[u, v] -= abs(place[u] - place[v])
 
 
-@kernel("int64(int32[:, ::1], int64, int64, int64, int64, int64, int32[:, ::1])")
-def fill(similarity, left, left_end, right, right_end, penalty, opt):
-    """Fill opt for rows left to left_end and columns right to right_end, and return its last value."""
-    least = np.int32(penalty)
+@kernel("int64(int32[::1], int32[:, ::1], int64, int64, int64, int64, int64, int32[:, ::1])")
+def fill(words, similarity, left, left_end, right, right_end, penalty, opt):
+    """Fill opt for rows left to left_end and columns right to right_end, and return its last value.
+
+    Without a similarity, equal words are alike and all others are not.
+    """
+    hard = len(similarity) == 0
+    least, worth = np.int32(penalty), np.int32(UNIT - penalty)
     best = np.int32(0)
-    for v in range(right_end - right + 1):
-        opt[0, v] = 0
+    opt[0, : right_end - right + 1] = 0
     for u in range(left_end - left):
         best = diagonal = np.int32(0)
         opt[u + 1, 0] = 0
         for v in range(right_end - right):
             # What does not depend on `best` comes first, so that the processor can do it ahead: four times as fast.
+            if hard:
+                gain = worth if words[left + u] == words[right + v] else np.int32(0)
+            else:
+                gain = np.int32(similarity[left + u, right + v] - least)
             above = opt[u, v + 1]
-            without_left = max(above, np.int32(diagonal + (similarity[left + u, right + v] - least)))
-            diagonal = above
-            best = max(best, without_left)
-            opt[u + 1, v + 1] = best
-    return best
-
-
-@kernel("int64(int32[::1], int64, int64, int64, int64, int64, int32[:, ::1])")
-def fill_hard(words, left, left_end, right, right_end, penalty, opt):
-    """The same, where equal words are alike and all others are not."""
-    worth = np.int32(UNIT - penalty)
-    best = np.int32(0)
-    for v in range(right_end - right + 1):
-        opt[0, v] = 0
-    for u in range(left_end - left):
-        best = diagonal = np.int32(0)
-        word = words[left + u]
-        opt[u + 1, 0] = 0
-        for v in range(right_end - right):
-            above = opt[u, v + 1]
-            without_left = max(above, diagonal + (worth if words[right + v] == word else np.int32(0)))
+            without_left = max(above, np.int32(diagonal + gain))
             diagonal = above
             best = max(best, without_left)
             opt[u + 1, v + 1] = best
@@ -176,10 +163,7 @@ def trace_back(opt, rows, columns, links, first):
             links[first + count, 0] = u
             links[first + count, 1] = v
             count += 1
-    for k in range(count // 2):
-        here, other = first + k, first + count - 1 - k
-        for side in range(2):
-            links[here, side], links[other, side] = links[other, side], links[here, side]
+    links[first : first + count] = links[first : first + count][::-1].copy()
     return first + count
 
 
@@ -202,10 +186,7 @@ def order_of(worth):
 def plan_merges(words, starts, similarity, penalty, paper):
     """The merged pairs in order, where each one's links begin, and all links."""
     references = len(starts) - 1
-    hard = len(similarity) == 0
-    longest = 0
-    for r in range(references):
-        longest = max(longest, starts[r + 1] - starts[r])
+    longest = np.diff(starts).max()
     opt = np.empty((longest + 1, longest + 1), np.int32)
 
     worth = np.empty(references * (references - 1) // 2, np.int64)
@@ -213,10 +194,7 @@ def plan_merges(words, starts, similarity, penalty, paper):
     k = 0
     for i in range(references):
         for j in range(i + 1, references):
-            if hard:
-                worth[k] = fill_hard(words, starts[i], starts[i + 1], starts[j], starts[j + 1], penalty, opt)
-            else:
-                worth[k] = fill(similarity, starts[i], starts[i + 1], starts[j], starts[j + 1], penalty, opt)
+            worth[k] = fill(words, similarity, starts[i], starts[i + 1], starts[j], starts[j + 1], penalty, opt)
             pair[k, 0], pair[k, 1] = i, j
             k += 1
 
@@ -232,18 +210,14 @@ def plan_merges(words, starts, similarity, penalty, paper):
             break
         if (merged[i] and merged[j]) if paper else piece[i] == piece[j]:
             continue
-        if hard:
-            fill_hard(words, starts[i], starts[i + 1], starts[j], starts[j + 1], penalty, opt)
-        else:
-            fill(similarity, starts[i], starts[i + 1], starts[j], starts[j + 1], penalty, opt)
+        fill(words, similarity, starts[i], starts[i + 1], starts[j], starts[j + 1], penalty, opt)
         rows, columns = starts[i + 1] - starts[i], starts[j + 1] - starts[j]
         link_first[count + 1] = trace_back(opt, rows, columns, links, link_first[count])
         merges[count, 0], merges[count, 1] = i, j
         count += 1
         merged[i] = merged[j] = True
         old, new = piece[j], piece[i]
-        if old != new:
-            for r in range(references):
-                if piece[r] == old:
-                    piece[r] = new
+        for r in range(references):
+            if piece[r] == old:
+                piece[r] = new
     return merges[:count], link_first[: count + 1], links[: link_first[count]]

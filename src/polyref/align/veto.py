@@ -88,10 +88,7 @@ def exclusions(vocabulary: Sequence[str], kinds: Collection[VetoKind]) -> Exclus
 
 def is_vetoed(left: str, right: str, kinds: Collection[VetoKind] = VETO_KINDS) -> bool:
     """Whether two words are never linked; equal words always may be."""
-    traits = (traits_of(word, tuple(kinds)) for word in (left, right))
-    (company, value, row), (other_company, other_value, other_row) = traits
-    differ = value is not None and other_value is not None and value != other_value
-    return company != other_company or differ or bool(contrasts().table[row, other_row])
+    return bool(exclusions((left, right), kinds).between([0], [1])[0, 0])
 
 
 def traits_of(word: str, kinds: tuple[VetoKind, ...]) -> tuple[str, Value | None, int]:

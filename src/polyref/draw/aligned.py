@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from polyref.align import UNIT
-from polyref.align.alignment import Links, Matrix, Merge, Table, fill, hard_similarity, plan_merges, trace_back
+from polyref.align.alignment import Links, Matrix, Merge, fill, hard_similarity, links_of, plan_merges, trace_back
 from polyref.errors import SettingsError
 from polyref.lattice.engine import alignment_cells
 from polyref.lattice.lattice import Aligned
@@ -45,26 +45,20 @@ class Step:
 
 def steps_of(lattice: Lattice) -> list[Step]:
     """The beginning, and the state after each merge."""
-    aligned = _aligned(lattice)
     references = lattice.numbering.references
     if alignment_cells(list(map(len, references))) > _MOST_CELLS:
         raise SettingsError("these references are too many or too long to be followed step by step; take some of them")
-    matrix = _similarity(lattice, aligned)
+    aligned, matrix = _aligned(lattice)
     merges = plan_merges(references, matrix, aligned.penalty, aligned.merge_order)
     return [_step(lattice, matrix, aligned.penalty, merges[:done]) for done in range(len(merges) + 1)]
 
 
-def _aligned(lattice: Lattice) -> Aligned:
-    if lattice.aligned is None:
+def _aligned(lattice: Lattice) -> tuple[Aligned, Matrix]:
+    """What a lattice was aligned by, and the similarity over all words of its distinct references."""
+    aligned = lattice.aligned
+    if aligned is None:
         raise SettingsError("this lattice does not know how it was aligned; make it from references")
-    return lattice.aligned
-
-
-def _similarity(lattice: Lattice, aligned: Aligned) -> Matrix:
-    """The similarity that a lattice was aligned by, over all words of its distinct references."""
-    if aligned.similarity is None:
-        return hard_similarity(lattice.numbering.words)
-    return aligned.similarity
+    return aligned, hard_similarity(lattice.numbering.words) if aligned.similarity is None else aligned.similarity
 
 
 def _step(lattice: Lattice, matrix: Matrix, penalty: int, merges: list[Merge]) -> Step:
@@ -134,7 +128,7 @@ class Comparison:
 
 def compare(lattice: Lattice, first: int, second: int) -> Comparison:
     """How two gold references, counted from 0, were aligned when the lattice was made."""
-    aligned = _aligned(lattice)
+    aligned, matrix = _aligned(lattice)
     count = len(lattice.tokens)
     for reference in (first, second):
         if not 0 <= reference < count:
@@ -146,8 +140,9 @@ def compare(lattice: Lattice, first: int, second: int) -> Comparison:
         first, second = second, first
     starts = lattice.numbering.starts
     rows, columns = (slice(starts[same[r]], starts[same[r] + 1]) for r in (first, second))
-    units = _similarity(lattice, aligned)[rows, columns].tolist()
+    units = matrix[rows, columns].tolist()
     opt = fill(units, aligned.penalty)
+    path = trace_back(opt)
     vetoed: frozenset[tuple[int, int]] = frozenset()
     if aligned.exclusions is not None:
         left, right = (lattice.numbering.references[same[r]] for r in (first, second))
@@ -158,23 +153,8 @@ def compare(lattice: Lattice, first: int, second: int) -> Comparison:
         lattice.tokens[second].surfaces,
         tuple(tuple(value / UNIT for value in row) for row in units),
         lattice.penalty,
-        trace_back(opt),
-        _path(opt),
+        links_of(path),
+        tuple(path),
         opt[-1][-1] / UNIT,
         vetoed,
     )
-
-
-def _path(opt: Table) -> tuple[tuple[int, int], ...]:
-    """The way that `trace_back` takes, with the words that it drops, from the first word to the last."""
-    u, v = len(opt) - 1, len(opt[0]) - 1
-    path = [(u, v)]
-    while u or v:
-        if v == 0 or (u and opt[u - 1][v] == opt[u][v]):
-            u -= 1
-        elif u == 0 or opt[u][v - 1] == opt[u][v]:
-            v -= 1
-        else:
-            u, v = u - 1, v - 1
-        path.append((u, v))
-    return tuple(reversed(path))

@@ -119,15 +119,9 @@ def _state_columns(arcs: Sequence[tuple[int, int]], count: int) -> list[int]:
 def way_of(lattice: Lattice, network: Network, words: Sequence[str]) -> tuple[int, ...]:
     """The nodes of a sentence. Of several ways, one that stays with the same references as long as it can."""
     arcs = lattice.arcs
-    # From the end: for each position, the states from which the rest of the sentence can be said.
-    can_end: list[set[int]] = [set(lattice.finals)]
-    for word in reversed(words):
-        can_end.append({arc.source for arc in arcs if arc.word == word and arc.target in can_end[-1]})
-    can_end.reverse()
     state, with_us, way = START, set(range(len(lattice.tokens))), []
-    for position, word in enumerate(words):
-        rest = can_end[position + 1]
-        fitting = [n for n, arc in enumerate(arcs) if arc.source == state and arc.word == word and arc.target in rest]
+    for possible in lattice.arcs_along(words):
+        fitting = [n for n in possible if arcs[n].source == state]
         chosen = max(fitting, key=lambda n: (len(with_us & set(arcs[n].references)), len(arcs[n].references), -n))
         way.append(chosen)
         with_us = (with_us & set(arcs[chosen].references)) or set(arcs[chosen].references)

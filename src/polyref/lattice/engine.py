@@ -130,7 +130,7 @@ class CompiledEngine:
             task.wanted,
             task.max_bounds is None,
             task.lowest_order,
-            np.array(task.floors, np.int64),
+            task.floors,
             task.word_hashes,
             task.marks,
             np.array([task.node_budget, task.tie_limit]),

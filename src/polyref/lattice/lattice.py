@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
 from itertools import chain, pairwise
 from typing import Any, ClassVar, NamedTuple, cast
@@ -71,6 +71,7 @@ class Aligned(NamedTuple):
     exclusions: Exclusions | None = None
 
 
+@dataclass(eq=False, repr=False)
 class Lattice:
     """The references of one example, merged. Made by `from_references`, `merge` or `restore`.
 
@@ -79,27 +80,18 @@ class Lattice:
     sentences from paths, it counts paths, and `deterministic` is False.
     """
 
-    def __init__(
-        self,
-        tokens: Sequence[Tokens],
-        numbering: Numbering,
-        after: Sequence[int],
-        automaton: Automaton,
-        engine: Engine,
-        *,
-        text: TextSettings,
-        penalty: float | None,
-        aligned: Aligned | None = None,
-    ):
-        self.tokens = tokens
-        self.numbering = numbering
-        self.after = after
-        self.automaton = automaton
-        self.count, self.deterministic = automaton.count, automaton.deterministic
-        self.text = text
-        self.penalty = penalty
-        self.aligned = aligned
-        self._engine = engine
+    tokens: Sequence[Tokens]
+    numbering: Numbering
+    after: Sequence[int]
+    automaton: Automaton
+    engine: Engine
+    _: KW_ONLY
+    text: TextSettings
+    penalty: float | None
+    aligned: Aligned | None = None
+
+    def __post_init__(self) -> None:
+        self.count, self.deterministic = self.automaton.count, self.automaton.deterministic
 
     @classmethod
     def from_references(
@@ -125,17 +117,7 @@ class Lattice:
     def with_states(self, after: Sequence[int]) -> Lattice:
         """The same references, merged in another way."""
         engine = PlainEngine()
-        automaton = engine.automaton(self.numbering, after)
-        return Lattice(
-            self.tokens,
-            self.numbering,
-            after,
-            automaton,
-            engine,
-            text=self.text,
-            penalty=self.penalty,
-            aligned=self.aligned,
-        )
+        return replace(self, after=after, automaton=engine.automaton(self.numbering, after), engine=engine)
 
     # -- what it is -------------------------------------------------------------------------------------------
 
@@ -206,7 +188,7 @@ class Lattice:
 
     def draws(self, generator: random.Random, *, min_bleu: float, tries: int) -> Iterator[Candidate]:
         """New sentences that score at least `min_bleu`, in a random order; none comes twice. `tries` are looked at."""
-        marks, matcher = self.numbering.marks().tolist(), self._engine.matcher(self.numbering)
+        marks, matcher = self.numbering.marks().tolist(), self.engine.matcher(self.numbering)
         references = self.numbering.references
         return draw_new(self.automaton, references, marks, matcher, generator, min_bleu=min_bleu, tries=tries)
 
@@ -223,17 +205,17 @@ class Lattice:
         task = Task(
             wanted=wanted,
             lowest_order=1 if settings.min_bleu == 0 else MAX_ORDER,
-            floors=floors_for(settings.min_bleu, lengths) if settings.min_bleu else (),
+            floors=floors_for(settings.min_bleu, lengths),
             word_hashes=word_hashes(self.numbering.vocabulary, settings.seed),
             marks=self.numbering.marks(none=settings.unseen_marks),
             node_budget=settings.node_budget,
             tie_limit=settings.tie_limit,
             max_bounds=None if self.count <= LIST_LIMIT else MAX_BOUNDS,
         )
-        found = self._engine.search(self.numbering, self.automaton, task)
+        found = self.engine.search(self.numbering, self.automaton, task)
         if found is None:
-            generator = random.Random(settings.seed)
-            found = best_of_sample(self.automaton, self.numbering.references, task, generator)
+            generator, matcher = random.Random(settings.seed), self.engine.matcher(self.numbering)
+            found = best_of_sample(self.automaton, self.numbering.references, task, matcher, generator)
         return found
 
     def bleus(self, found: Found) -> list[float]:
@@ -270,10 +252,7 @@ class Lattice:
         return [numbers.get(word, -1) for word in tokenize(text, self.text).words]
 
     def _bleu(self, words: Sequence[int]) -> float:
-        matches = Matches(len(words), self._trie.matches(words))
-        if not words or matches.order < MAX_ORDER:
-            return 0.0
-        return self._scale.value(matches.length, matches.product())
+        return self._scale.score(Matches(len(words), self._trie.matches(words)))
 
     @cached_property
     def _trie(self) -> NgramTrie:
@@ -296,24 +275,29 @@ class Lattice:
 
     def origins(self, words: Sequence[str]) -> tuple[tuple[int, ...], ...]:
         """For each word of a sentence of the lattice, the gold references that have it on a path of the sentence."""
-        forward: list[list[Arc]] = []
-        states = {START}
+        return tuple(
+            tuple(sorted({gold for number in used for gold in self.arcs[number].references}))
+            for used in self.arcs_along(words)
+        )
+
+    def arcs_along(self, words: Sequence[str]) -> list[list[int]]:
+        """For each word of a sentence of the lattice, the arcs that it can run along, as positions in `arcs`."""
+        found: list[list[int]] = []
+        arcs, states = self.arcs, {START}
         for word in words:
-            forward.append([arc for state in states for arc in self._arcs_from.get(state, ()) if arc.word == word])
-            states = {arc.target for arc in forward[-1]}
+            found.append([n for state in states for n in self._arcs_from.get(state, ()) if arcs[n].word == word])
+            states = {arcs[n].target for n in found[-1]}
         states &= self.finals
-        found: list[tuple[int, ...]] = []
-        for arcs in reversed(forward):
-            used = [arc for arc in arcs if arc.target in states]
-            found.append(tuple(sorted(set(chain.from_iterable(arc.references for arc in used)))))
-            states = {arc.source for arc in used}
-        return tuple(reversed(found))
+        for used in reversed(found):
+            used[:] = [n for n in used if arcs[n].target in states]
+            states = {arcs[n].source for n in used}
+        return found
 
     @cached_property
-    def _arcs_from(self) -> dict[int, list[Arc]]:
-        found: dict[int, list[Arc]] = {}
-        for arc in self.arcs:
-            found.setdefault(arc.source, []).append(arc)
+    def _arcs_from(self) -> dict[int, list[int]]:
+        found: dict[int, list[int]] = {}
+        for number, arc in enumerate(self.arcs):
+            found.setdefault(arc.source, []).append(number)
         return found
 
     # -- its picture ------------------------------------------------------------------------------------------

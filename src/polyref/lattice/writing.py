@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain, pairwise
 from operator import add
@@ -28,6 +29,7 @@ _OPENER = re.compile(r"(?<=[.!?] )\S+")
 _NONE = -1  # stands before the first arc of a sentence, and behind the last one
 
 
+@dataclass(eq=False, repr=False)
 class Writer:
     """Writes the sentences of one automaton.
 
@@ -35,17 +37,13 @@ class Writer:
     the automaton, `after` the lattice's state behind each place.
     """
 
-    def __init__(
-        self, references: Sequence[Tokens], after: Sequence[int], origin: Sequence[int], settings: TextSettings
-    ):
-        self._references = references
-        self._after = after
-        self._origin = origin
-        self._settings = settings
-        self._plain = all(tokens.plain for tokens in references)
-        # What is written for an arc behind another one, and where it is not certain that the two are cut apart again.
-        self._known: dict[tuple[int, int], str] = {}
-        self._doubtful: set[tuple[int, int]] = set()
+    references: Sequence[Tokens]
+    after: Sequence[int]
+    origin: Sequence[int]
+    settings: TextSettings
+    # What is written for an arc behind another one, and where it is not certain that the two are cut apart again.
+    _known: dict[tuple[int, int], str] = field(default_factory=dict)
+    _doubtful: set[tuple[int, int]] = field(default_factory=set)
 
     def texts(self, path: Sequence[int]) -> list[str]:
         """Sentences as texts: their arcs, -1 behind each."""
@@ -63,13 +61,13 @@ class Writer:
 
     def _opener(self, found: re.Match[str]) -> str:
         word = found.group()
-        return self._casing.fit(word.casefold(), word, opening=True) if self._settings.fold_case else word
+        return self._casing.fit(word.casefold(), word, opening=True) if self.settings.fold_case else word
 
     def write(self, arcs: Sequence[int]) -> tuple[str, tuple[str, ...]]:
         """One sentence: its text, and its words as they stand in it."""
         if self._plain:
             (text,) = self.texts([*arcs, _NONE])
-            return text, tokenize(text, self._settings).surfaces
+            return text, tokenize(text, self.settings).surfaces
         pieces = self._written([*arcs, _NONE])[:-1]
         return "".join(pieces), tuple([piece.lstrip() for piece in pieces])
 
@@ -96,8 +94,8 @@ class Writer:
             while start > 0 and path[start - 1] in self._quotes:
                 start -= 1
             last = path[start - 1] if start else _NONE
-            opening = last == _NONE or self._origin[last] + 1 in self._openings
-            pieces[at + 1] = self._piece(self._origin[path[at]], self._origin[path[at + 1]], opening)[0]
+            opening = last == _NONE or self.origin[last] + 1 in self._openings
+            pieces[at + 1] = self._piece(self.origin[path[at]], self.origin[path[at + 1]], opening)[0]
 
     def _set_apart(self, pieces: list[str], path: Sequence[int]) -> None:
         """Where gluing would make other words of a sentence, as of two full stops, space out all of it."""
@@ -106,8 +104,8 @@ class Writer:
             end = path.index(_NONE, start)
             arcs = path[start:end]
             if not self._doubtful.isdisjoint(pairwise(arcs)):
-                words = tuple([self._words[self._origin[arc]] for arc in arcs])
-                if tokenize("".join(pieces[start:end]), self._settings).words != words:
+                words = tuple([self._words[self.origin[arc]] for arc in arcs])
+                if tokenize("".join(pieces[start:end]), self.settings).words != words:
                     pieces[start + 1 : end] = [" " + piece.lstrip() for piece in pieces[start + 1 : end]]
             start = end + 1
 
@@ -115,18 +113,18 @@ class Writer:
     def _plain_pieces(self) -> list[str]:
         """Each arc's word with the space before it, for plain references: it takes it along, wherever it lands."""
         pieces: list[str] = []
-        for tokens in self._references:
+        for tokens in self.references:
             pieces += map(add, tokens.spaces, tokens.surfaces)
-        if len({tokens.surfaces[0][0].isupper() for tokens in self._references}) > 1:
+        if len({tokens.surfaces[0][0].isupper() for tokens in self.references}) > 1:
             # "A" and "a" may be one word: it is written as most references have it.
             openers: dict[tuple[str, int], list[int]] = {}  # the first words that are one arc of the lattice
             for place, tokens in self._firsts.items():
-                openers.setdefault((tokens.words[0], self._after[place]), []).append(place)
+                openers.setdefault((tokens.words[0], self.after[place]), []).append(place)
             for places in openers.values():
                 surface = _most_frequent([pieces[place] for place in places])
                 for place in places:
                     pieces[place] = surface
-        return [*[pieces[place] for place in self._origin], "\n"]
+        return [*[pieces[place] for place in self.origin], "\n"]
 
     # -- one word behind another ------------------------------------------------------------------------------
 
@@ -134,10 +132,10 @@ class Writer:
         """What is written for an arc behind another one, and whether it is certainly cut off from it again."""
         if arc == _NONE:
             return "\n", True
-        place = self._origin[arc]
+        place = self.origin[arc]
         if before == _NONE:
             return self._piece(_NONE, place, opening=True)
-        last_place = self._origin[before]
+        last_place = self.origin[before]
         word, surface = self._words[place], self._surfaces[place]
         if (
             self._spaces[place] == " "
@@ -155,7 +153,7 @@ class Writer:
         together = [other for other in same if self._stands_behind(other, before)]
         fitting = [other for other in together or same if (other in self._openings) == opening]
         surface = _most_frequent([self._surfaces[other] for other in fitting or together or same])
-        if not fitting and self._settings.fold_case:
+        if not fitting and self.settings.fold_case:
             surface = self._casing.fit(word, surface, opening=opening)
         if before == _NONE:
             return surface, True
@@ -192,7 +190,7 @@ class Writer:
 
     def _is_sure(self, last: str, word: str) -> bool:
         """Whether two words that are glued are certainly two words."""
-        if self._settings.tokenizer == "characters" and (needs_no_space(last[-1]) or needs_no_space(word[0])):
+        if self.settings.tokenizer == "characters" and (needs_no_space(last[-1]) or needs_no_space(word[0])):
             return last[-1] != word[0] or not is_mark(word)
         if last[-1] == word[0]:
             return False
@@ -207,12 +205,16 @@ class Writer:
     # -- what the references have -----------------------------------------------------------------------------
 
     @cached_property
+    def _plain(self) -> bool:
+        return all(tokens.plain for tokens in self.references)
+
+    @cached_property
     def _arcs(self) -> list[tuple[int, int, str]]:
         """The arc of the lattice that each place lies on: the states before and behind it, and its word."""
-        before = [_NONE, *self._after[:-1]]
+        before = [_NONE, *self.after[:-1]]
         for place in self._firsts:
             before[place] = _NONE
-        return list(zip(before, self._after, self._words, strict=True))
+        return list(zip(before, self.after, self._words, strict=True))
 
     @cached_property
     def _places_on(self) -> dict[tuple[int, int, str], list[int]]:
@@ -223,24 +225,24 @@ class Writer:
 
     @cached_property
     def _words(self) -> list[str]:
-        return list(chain.from_iterable([tokens.words for tokens in self._references]))
+        return list(chain.from_iterable([tokens.words for tokens in self.references]))
 
     @cached_property
     def _surfaces(self) -> list[str]:
-        if any(tokens.shouted for tokens in self._references) and self._settings.fold_case:
-            return list(chain.from_iterable(map(self._casing.surfaces, self._references)))
-        return list(chain.from_iterable([tokens.surfaces for tokens in self._references]))
+        if any(tokens.shouted for tokens in self.references) and self.settings.fold_case:
+            return list(chain.from_iterable(map(self._casing.surfaces, self.references)))
+        return list(chain.from_iterable([tokens.surfaces for tokens in self.references]))
 
     @cached_property
     def _spaces(self) -> list[str]:
-        return list(chain.from_iterable([tokens.spaces for tokens in self._references]))
+        return list(chain.from_iterable([tokens.spaces for tokens in self.references]))
 
     @cached_property
     def _firsts(self) -> dict[int, Tokens]:
         """The references, by the places where they begin."""
         firsts = {}
         place = 0
-        for tokens in self._references:
+        for tokens in self.references:
             firsts[place] = tokens
             place += len(tokens)
         return firsts
@@ -255,11 +257,11 @@ class Writer:
         """The arcs of quotes and their like."""
         if TRANSPARENT.isdisjoint(self._words):
             return frozenset()
-        return frozenset(arc for arc, place in enumerate(self._origin) if self._words[place] in TRANSPARENT)
+        return frozenset(arc for arc, place in enumerate(self.origin) if self._words[place] in TRANSPARENT)
 
     @cached_property
     def _casing(self) -> Casing:
-        return Casing(self._references)
+        return Casing(self.references)
 
     @cached_property
     def _unspaced_gap(self) -> str:

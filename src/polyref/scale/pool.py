@@ -35,6 +35,7 @@ _TASKS_EACH = 2
 _WINDOW_EACH = 4
 
 _STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 def in_order(
@@ -98,7 +99,7 @@ class _Worker:
 
 def _start(team: list[_Worker], set_up: Callable[[], Callable[[Any], Any]], workers: int) -> None:
     context = multiprocessing.get_context("spawn")
-    with _without_signals(), _one_thread_each():
+    with _calm_start():
         for _ in range(workers):
             ours, theirs = context.Pipe()
             process = context.Process(target=_serve, args=(theirs, set_up), daemon=True)
@@ -133,33 +134,23 @@ def _died() -> PolyrefError:
 
 
 @contextmanager
-def _without_signals() -> Iterator[None]:
+def _calm_start() -> Iterator[None]:
     """What is started meanwhile never sees Ctrl-C or TERM, which reach a whole group; ours wait until the end of this.
 
-    The run decides what to do about them. A worker ends with its connection, whatever ended that.
+    The run decides what to do about them. A worker ends with its connection, whatever ended that. And there are as many
+    workers as wanted: their numerical libraries do not start threads of their own.
     """
     resource_tracker.ensure_running()  # would let the signals in if it were first started by a worker
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, _STOPPING)
+    signals = signal.pthread_sigmask(signal.SIG_BLOCK, _STOPPING)
+    threads = {name: os.environ[name] for name in _THREADS if name in os.environ}
     try:
+        os.environ.update(dict.fromkeys(_THREADS, "1"))
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-@contextmanager
-def _one_thread_each() -> Iterator[None]:
-    """There are as many workers as wanted; their numerical libraries must not start threads of their own."""
-    names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-    before = {name: os.environ.get(name) for name in names}
-    os.environ.update(dict.fromkeys(names, "1"))
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
+        for name in _THREADS:
+            del os.environ[name]
+        os.environ.update(threads)
+        signal.pthread_sigmask(signal.SIG_SETMASK, signals)
 
 
 # -- inside a worker --------------------------------------------------------------------------------------------

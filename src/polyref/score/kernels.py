@@ -71,9 +71,7 @@ def build_trie(words, starts, vocabulary):
 def step(trie, root, context, word):
     """The longest n-gram that ends with `word` behind `context`; 0 if no reference has the word."""
     while context != 0:
-        child = trie[context, FIRST_CHILD]
-        while child != 0 and trie[child, WORD] != word:
-            child = trie[child, NEXT_SIBLING]
+        child = find_child(trie, root, context, word)
         if child != 0:
             return child
         context = trie[context, LINK]
@@ -85,10 +83,7 @@ def match_sentences(trie, root, words, starts):
     """The clipped matches of each order of many sentences: sentence k is words[starts[k]:starts[k + 1]]."""
     found = np.zeros((len(starts) - 1, MAX_ORDER), np.int64)
     left = trie[:, LIMIT].copy()  # how often each n-gram may still count
-    longest = 0
-    for sentence in range(len(starts) - 1):
-        longest = max(longest, starts[sentence + 1] - starts[sentence])
-    touched = np.empty(MAX_ORDER * longest, np.int32)
+    touched = np.empty(MAX_ORDER * len(words), np.int32)
     for sentence in range(len(starts) - 1):
         context = np.int32(0)
         touches = 0

@@ -78,26 +78,23 @@ def mean_score(
 
     `parts` are the constants of the metric, for its signature.
     """
+    from polyref import __version__
+
     settings = settings or CaptionSettings()
     check_texts(hypotheses, references)
     cut = tokenizer(settings.tokenizer, fold_case=settings.fold_case)
     tokens = [[cut(text).split() for text in texts] for texts in references]
     scores = np.asarray(scores_of([cut(text).split() for text in hypotheses], tokens), np.float64)
-    return MeanScore(float(scores.mean()), signature(references, settings, **parts), scores)
-
-
-def signature(references: Sequence[Sequence[str]], settings: CaptionSettings, **parts: float) -> str:
-    """One line in the form of sacreBLEU's signatures, such as `nrefs:5|case:lc|tok:ptb|version:polyref-0.1.0`."""
-    from polyref import __version__
-
-    found = {
+    signature = {
         "nrefs": references_per_example(references) or "var",
         "case": "lc" if settings.fold_case or settings.tokenizer == "ptb" else "mixed",
         "tok": settings.tokenizer,
         **{name: f"{value:g}" for name, value in parts.items()},
         "version": f"polyref-{__version__}",
     }
-    return "|".join(f"{name}:{value}" for name, value in found.items())
+    # In the form of sacreBLEU's signatures, such as nrefs:5|case:lc|tok:ptb|version:polyref-0.1.0.
+    signed = "|".join(f"{name}:{value}" for name, value in signature.items())
+    return MeanScore(float(scores.mean()), signed, scores)
 
 
 def references_per_example(references: Sequence[Sequence[str]]) -> int | None:

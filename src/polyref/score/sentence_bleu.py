@@ -157,15 +157,17 @@ class BleuScale:
         return brevity + math.log(product / totals_product(length, self.order)) / self.order
 
     def value(self, length: int, product: int) -> float:
-        """The score, 0 to 100."""
-        return 100.0 * math.exp(self.log(length, product)) if product else 0.0
+        """The score of a sentence of order 4, 0 to 100."""
+        return _value(length, self.closest(length), product)
+
+    def score(self, matches: Matches) -> float:
+        """The score of a sentence; 0 where an order has no match."""
+        return self.value(matches.length, matches.product()) if matches.length and matches.order == MAX_ORDER else 0.0
 
     def values(self, lengths: Sequence[int], orders: Sequence[int], products: Sequence[int]) -> list[float]:
         """The scores of many sentences; those of a lower order score 0."""
-        closest = {length: self.closest(length) for length in set(lengths)}
-        value = _value
         return [
-            value(length, closest[length], product) if order == MAX_ORDER else 0.0
+            self.value(length, product) if order == MAX_ORDER else 0.0
             for length, order, product in zip(lengths, orders, products, strict=True)
         ]
 
@@ -203,6 +205,4 @@ def sentence_bleu(sentence: Sequence[str], references: Sequence[Sequence[str]]) 
     numbered = [[numbers.setdefault(word, len(numbers)) for word in reference] for reference in references]
     trie = NgramTrie(numbered)
     matches = Matches(len(sentence), trie.matches([numbers.get(word, -1) for word in sentence]))
-    if not sentence or matches.order < MAX_ORDER:
-        return 0.0
-    return BleuScale(map(len, references)).value(matches.length, matches.product())
+    return BleuScale(map(len, references)).score(matches)

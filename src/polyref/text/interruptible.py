@@ -57,7 +57,10 @@ def fed(compute: Callable[[Iterator[Item]], Result], items: Iterable[Item]) -> R
         remaining, some = iter(items), None
         while some != [] and not is_over.is_set():
             some = list(islice(remaining, _AT_ONCE))
-            _put(waiting, some, is_over)
+            while not is_over.is_set():
+                with suppress(Full):
+                    waiting.put(some, timeout=_LOOK)
+                    break
         while not is_over.wait(_LOOK):
             pass
     except BaseException:
@@ -69,10 +72,3 @@ def fed(compute: Callable[[Iterator[Item]], Result], items: Iterable[Item]) -> R
     if errors:
         raise errors[0]
     return results[0]
-
-
-def _put(waiting: Queue[list[Item]], some: list[Item], is_over: Event) -> None:
-    while not is_over.is_set():
-        with suppress(Full):
-            waiting.put(some, timeout=_LOOK)
-            return

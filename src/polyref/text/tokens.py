@@ -158,18 +158,14 @@ def opens_behind(word: str, before: str, opening: bool) -> bool:
     return opening and word in TRANSPARENT
 
 
+_NEED_NO_SPACES = (
+    (0x0E00, 0x0EFF), (0x1000, 0x109F), (0x1780, 0x17FF),  # Thai and Lao, Burmese, Khmer
+    (0x3000, 0x30FF), (0xFF00, 0xFF0F),  # Japanese syllables, East Asian punctuation, wide punctuation
+    (0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0xF900, 0xFAFF), (0x20000, 0x3FFFF),  # Chinese characters
+)  # fmt: skip
+
+
 @lru_cache(maxsize=1 << 16)
 def needs_no_space(character: str) -> bool:
     """Whether a character belongs to a script that sets no spaces between words."""
-    code = ord(character)
-    return (
-        0x3000 <= code <= 0x30FF  # Japanese syllables, East Asian punctuation
-        or 0x3400 <= code <= 0x4DBF
-        or 0x4E00 <= code <= 0x9FFF  # Chinese characters
-        or 0xF900 <= code <= 0xFAFF
-        or 0xFF00 <= code <= 0xFF0F  # wide punctuation
-        or 0x20000 <= code <= 0x3FFFF
-        or 0x0E00 <= code <= 0x0EFF  # Thai, Lao
-        or 0x1000 <= code <= 0x109F  # Burmese
-        or 0x1780 <= code <= 0x17FF  # Khmer
-    )
+    return any(first <= ord(character) <= last for first, last in _NEED_NO_SPACES)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from polyref.align.kernels import plan_merges
+from polyref.align.kernels import order_of, plan_merges
 from polyref.compiled import kernel
 
 TARGET, ARC_WORD, ORIGIN = 0, 1, 2  # the columns of arcs
@@ -70,37 +70,27 @@ def build(starts, merges, link_first, links):
             merge(parent, reach, left + u if u else 0, right + v if v else 0)
             merge(parent, reach, left + u + 1, right + v + 1)
 
+    # Number the states by how many others they reach, most first: so an arc always goes upwards.
     alive = np.zeros(blocks, np.uint64)
-    kept = 0
+    kept = np.empty(size, np.int32)
+    count = 0
     for state in range(size):
         if parent[state] == state:
             alive[state >> 6] |= np.uint64(1) << np.uint64(state & 63)
-            kept += 1
-    # Counting sort by how many states are reached, most first; equals stay in order.
-    reached = np.zeros(size, np.int32)
-    place = np.zeros(size + 1, np.int32)
-    for state in range(size):
-        if parent[state] == state:
-            count = 0
-            for b in range(blocks):
-                count += bits(reach[state, b] & alive[b])
-            reached[state] = count
-            place[size - count] += 1
-    total = 0
-    for k in range(size + 1):
-        here = place[k]
-        place[k] = total
-        total += here
+            kept[count] = state
+            count += 1
+    reached = np.zeros(count, np.int64)
+    for k in range(count):
+        for b in range(blocks):
+            reached[k] += bits(reach[kept[k], b] & alive[b])
     number = np.empty(size, np.int32)
-    for state in range(size):
-        if parent[state] == state:
-            slot = size - reached[state]
-            number[state] = place[slot]
-            place[slot] += 1
+    order = order_of(reached)
+    for k in range(count):
+        number[kept[order[k]]] = k
     after = np.empty(size - 1, np.int32)
     for state in range(1, size):
         after[state - 1] = number[find(parent, state)]
-    return after, kept
+    return after, count
 
 
 @kernel("void(int32[:, ::1], int64, int64)")
@@ -201,8 +191,7 @@ def determinise_into(first, arcs, final, out_first, out, out_final, subsets, cha
     head = np.full(states, -1, np.int32)
     tail = np.full(states, -1, np.int32)
     spare = len(subsets) - 1
-    for b in range(blocks):
-        subsets[0, b] = np.uint64(0)
+    subsets[0] = 0
     subsets[0, 0] = np.uint64(1)
     table[find_subset(subsets, 0, table)] = 0
     chain[0, following] = -1

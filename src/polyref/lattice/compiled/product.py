@@ -1,5 +1,4 @@
-"""Compiled: the automaton walked together with the references' n-grams, bounds of what may still come, and
-the matches along a path.
+"""Compiled: the automaton walked together with the references' n-grams, and bounds of what may still come.
 
 The plain twin numbers its states alike.
 """
@@ -13,9 +12,6 @@ from polyref.score.kernels import DEPTH, LINK, MAX_ORDER, WORD, step
 # The columns of the product's arcs: the last four are the n-grams of each order that end with the arc, 0 where the
 # longest one is shorter.
 P_TARGET, P_DEPTH, P_ARC, P_NODES, P_COLUMNS = 0, 1, 2, 3, 3 + MAX_ORDER
-# The matches of a path are one number of four lanes, an order each: stepping back costs nothing.
-LANE = 16
-LANE_MASK = np.uint64(0xFFFF)
 
 
 @kernel(
@@ -121,8 +117,7 @@ def suffix_bounds(first, rows, final, starts):
     for state in range(len(final) - 1, -1, -1):
         here = starts[state]
         if final[state]:
-            for order in range(MAX_ORDER):
-                bounds[here, order] = 0
+            bounds[here] = 0
         for k in range(first[state], first[state + 1]):
             target = rows[k, P_TARGET]
             depth = rows[k, P_DEPTH]
@@ -136,44 +131,3 @@ def suffix_bounds(first, rows, final, starts):
                     if value > bounds[cell, order]:
                         bounds[cell, order] = value
     return bounds
-
-
-@kernel("uint64(int32[:, ::1], int32[::1], uint64, int64)", inline=True)
-def forward(rows, left, matches, arc):
-    """Count the n-grams that end with an arc, and return the matches then. left: how often each may still count."""
-    # All four orders always, without a branch: where there is none, node 0 stands, of which nothing is ever left.
-    for order in range(MAX_ORDER):
-        node = rows[arc, P_NODES + order]
-        matches += np.uint64(left[node] > 0) << np.uint64(LANE * order)
-        left[node] -= 1
-    return matches
-
-
-@kernel("void(int32[:, ::1], int32[::1], int64)", inline=True)
-def back(rows, left, arc):
-    for order in range(MAX_ORDER):
-        left[rows[arc, P_NODES + order]] += 1
-
-
-@kernel("void(int32[:, ::1], int32[::1], int32[::1], int64)")
-def rewind(rows, path, left, depth):
-    while depth > 0:
-        depth -= 1
-        back(rows, left, path[depth])
-
-
-@kernel("int64(uint64, int64)", inline=True)
-def matches_of(matches, order):
-    return np.int64((matches >> np.uint64(LANE * order)) & LANE_MASK)
-
-
-@kernel("int64(int32[:, ::1], int16[:, ::1], int32[::1], uint64, int64, int64, int64, int64)", inline=True)
-def bound_product(rows, bounds, left, matches, order, orders, arc, cell):
-    """The most that the product of matches can become behind an arc; -1 if the sentence belongs to a higher order."""
-    if order < MAX_ORDER and matches_of(matches, order) + (left[rows[arc, P_NODES + order]] > 0) > 0:
-        return -1
-    best = np.int64(1)
-    for n in range(orders):
-        # Node 0 stands for no n-gram, and has nothing left to count.
-        best *= matches_of(matches, n) + bounds[cell, n] + (left[rows[arc, P_NODES + n]] > 0)
-    return best

@@ -3,10 +3,10 @@
 The plain twin of the scores is score/sentence_bleu.py.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numba import float64, int32, int64, types, uint64
+from numba import boolean, float64, int32, int64, types, uint64
 
 from polyref.compiled import kernel
 from polyref.lattice.compiled.automaton import ARC_WORD
@@ -22,14 +22,14 @@ U64_EMPTY = np.uint64(0x243F6A8885A308D3)
 class Ranked(NamedTuple):
     """Candidates in slots; index lists the slots, best first, and its last entry is a spare one."""
 
-    index: Any
-    counts: Any
-    logs: Any
-    hashes: Any
-    paths: Any
+    index: int32[::1]
+    counts: int64[:, ::1]
+    logs: float64[::1]
+    hashes: uint64[::1]
+    paths: int32[:, ::1]
 
 
-ranked_type = types.NamedTuple([int32[::1], int64[:, ::1], float64[::1], uint64[::1], int32[:, ::1]], Ranked)
+ranked_type = types.NamedTuple(list(Ranked.__annotations__.values()), Ranked)
 
 
 @kernel(ranked_type(int64, int64))
@@ -141,9 +141,10 @@ def least_product(lengths, order, length, than_length, than_product, wanted, und
     return product
 
 
-@kernel("int64(int32[:, ::1], int32[:, ::1], int64[:, ::1], int64, int64)", inline=True)
-def compare_words(arcs, paths, counts, slot, other):
+@kernel(int64(int32[:, ::1], ranked_type, int64, int64), inline=True)
+def compare_words(arcs, ranked, slot, other):
     """Above 0 if the sentence in `slot` comes first; 0 if the two have the same words."""
+    paths, counts = ranked.paths, ranked.counts
     for k in range(min(counts[slot, LENGTH], counts[other, LENGTH])):
         word, other_word = arcs[paths[slot, k], ARC_WORD], arcs[paths[other, k], ARC_WORD]
         if word != other_word:
@@ -151,16 +152,13 @@ def compare_words(arcs, paths, counts, slot, other):
     return counts[other, LENGTH] - counts[slot, LENGTH]
 
 
-@kernel(
-    "int64(int32[::1], int64[:, ::1], float64[::1], uint64[::1], int32[:, ::1], int64, int32[:, ::1], int64,"
-    " int64[:, ::1], boolean[::1])",
-    inline=True,
-)
-def insert(index, counts, logs, hashes, paths, filled, arcs, slot, lengths, undecided):
+@kernel(int64(ranked_type, int64, int32[:, ::1], int64, int64[:, ::1], boolean[::1]), inline=True)
+def insert(ranked, filled, arcs, slot, lengths, undecided):
     """Rank the candidate in the spare `slot` among the first `filled`; return how many there are now.
 
-    The first five arrays are a Ranked. A sentence that is there already is left out.
+    A sentence that is there already is left out.
     """
+    index, counts, logs, hashes = ranked.index, ranked.counts, ranked.logs, ranked.hashes
     length, order, product, hashed = counts[slot, LENGTH], counts[slot, ORDER], counts[slot, PRODUCT], hashes[slot]
     logs[slot] = log_score(lengths, order, length, product)
     low, high = 0, filled
@@ -178,7 +176,7 @@ def insert(index, counts, logs, hashes, paths, filled, arcs, slot, lengths, unde
         if rank == 0 and hashed != hashes[other]:
             rank = 1 if hashed < hashes[other] else -1
         if rank == 0:
-            rank = compare_words(arcs, paths, counts, slot, other)
+            rank = compare_words(arcs, ranked, slot, other)
             if rank == 0:
                 return filled
         if rank > 0:
@@ -198,12 +196,10 @@ def insert(index, counts, logs, hashes, paths, filled, arcs, slot, lengths, unde
     return min(filled + 1, size)
 
 
-@kernel(
-    "boolean(int32[::1], int64[:, ::1], float64[::1], uint64[::1], int64, int64[:, ::1], int64, int64, int64, uint64)",
-    inline=True,
-)
-def is_worse(index, counts, logs, hashes, filled, lengths, order, length, product, hashed):
+@kernel(boolean(ranked_type, int64, int64[:, ::1], int64, int64, int64, uint64), inline=True)
+def is_worse(ranked, filled, lengths, order, length, product, hashed):
     """Whether a sentence clearly ranks behind a full ranking: what most sentences do, so it is asked first."""
+    index, counts = ranked.index, ranked.counts
     size = len(index) - 1
     if filled < size:
         return False
@@ -212,42 +208,26 @@ def is_worse(index, counts, logs, hashes, filled, lengths, order, length, produc
         return order < counts[last, ORDER]
     if length == counts[last, LENGTH]:
         last_product = counts[last, PRODUCT]
-        return product < last_product or (product == last_product and hashed > hashes[last])
-    return log_score(lengths, order, length, product) < logs[last] - CLOSE
+        return product < last_product or (product == last_product and hashed > ranked.hashes[last])
+    return log_score(lengths, order, length, product) < ranked.logs[last] - CLOSE
 
 
-@kernel("boolean(int32[::1], int64[:, ::1], float64[::1], int64, int64[:, ::1], int64, int64, int64)", inline=True)
-def is_clearly_worse(index, counts, logs, filled, lengths, order, length, product):
-    """The same without the hash that decides among equals."""
-    size = len(index) - 1
-    if filled < size:
-        return False
-    last = index[size - 1]
-    if order != counts[last, ORDER]:
-        return order < counts[last, ORDER]
-    if length == counts[last, LENGTH]:
-        return product < counts[last, PRODUCT]
-    return log_score(lengths, order, length, product) < logs[last] - CLOSE
-
-
-@kernel(
-    "int64(int32[::1], int64[:, ::1], int64, int64, int64, int64[:, ::1], int64[::1], int64, boolean[::1])", inline=True
-)
-def needed(index, counts, filled, length, order, lengths, floors, above, undecided):
+@kernel(int64(ranked_type, int64, int64, int64, int64[:, ::1], int64[::1], int64, boolean[::1]), inline=True)
+def needed(ranked, filled, length, order, lengths, floors, above, undecided):
     """What a sentence must reach to be ranked: as much as the last one of a full ranking, or (above 1) more."""
-    need = floors[length] if len(floors) else np.int64(1)
-    if filled == len(index) - 1:
-        last = index[filled - 1]
-        last_length, last_product = counts[last, LENGTH], counts[last, PRODUCT]
+    need = floors[length]
+    if filled == len(ranked.index) - 1:
+        last = ranked.index[filled - 1]
+        last_length, last_product = ranked.counts[last, LENGTH], ranked.counts[last, PRODUCT]
         need = max(need, least_product(lengths, order, length, last_length, last_product, above, undecided))
     return need
 
 
-@kernel("boolean(int32[:, ::1], int32[:, ::1], int64[:, ::1], uint64[::1], int64, int64)")
-def is_taken(arcs, paths, counts, hashes, slot, taken):
+@kernel(boolean(int32[:, ::1], ranked_type, int64, int64))
+def is_taken(arcs, ranked, slot, taken):
     """Whether the sentence in a slot stands in one of the first `taken` slots, too."""
     for other in range(taken):
-        if hashes[other] == hashes[slot] and compare_words(arcs, paths, counts, other, slot) == 0:
+        if ranked.hashes[other] == ranked.hashes[slot] and compare_words(arcs, ranked, other, slot) == 0:
             return True
     return False
 
@@ -257,8 +237,5 @@ def take(ranked, first, end, out_counts, out_paths, place):
     """Copy the candidates ranked from `first` to `end` to the result."""
     for k in range(first, end):
         slot = ranked.index[k]
-        for column in range(3):
-            out_counts[place, column] = ranked.counts[slot, column]
-        for p in range(ranked.counts[slot, LENGTH]):
-            out_paths[place, p] = ranked.paths[slot, p]
+        out_counts[place], out_paths[place] = ranked.counts[slot], ranked.paths[slot]
         place += 1

@@ -3,25 +3,14 @@
 Walks through the product automaton with clipped counts visit the same sentences in the same order as the plain twin.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numba import boolean, int16, int32, int64, types, uint64
 
 from polyref.compiled import kernel
 from polyref.lattice.compiled.automaton import ARC_WORD
-from polyref.lattice.compiled.product import (
-    P_ARC,
-    P_TARGET,
-    back,
-    bound_product,
-    bound_starts,
-    forward,
-    matches_of,
-    multiply,
-    rewind,
-    suffix_bounds,
-)
+from polyref.lattice.compiled.product import P_ARC, P_NODES, P_TARGET, bound_starts, multiply, suffix_bounds
 from polyref.lattice.compiled.ranking import (
     LENGTH,
     ORDER,
@@ -29,7 +18,6 @@ from polyref.lattice.compiled.ranking import (
     U64_EMPTY,
     compare_scores,
     insert,
-    is_clearly_worse,
     is_taken,
     is_worse,
     least_product,
@@ -42,6 +30,9 @@ from polyref.lattice.compiled.ranking import (
 )
 from polyref.score.kernels import LIMIT, MAX_ORDER, build_trie
 
+# The matches of a path are one number of four lanes, an order each: stepping back costs nothing.
+LANE = 16
+LANE_MASK = np.uint64(0xFFFF)
 FINE, TOO_LARGE, UNDECIDED = 0, 1, 2  # how a search ends
 SPENT, NODES, TIED = 0, 1, 2  # the cells of Walk.tally
 DONE, OVER_BUDGET, ENOUGH = 0, 1, 2  # how an exploration ends
@@ -51,49 +42,78 @@ FIND_BEST, FIND_CUT, LIST_TIED, DRAW = 0, 1, 2, 3  # what a sentence is visited 
 class Ground(NamedTuple):
     """What does not change during a search."""
 
-    words: Any  # the references
-    starts: Any
-    arcs: Any  # of the automaton
-    first: Any  # the product: where the arcs of a state begin, the arcs, the final states
-    rows: Any
-    final: Any
-    bound_first: Any
-    bounds: Any
-    lengths: Any  # length_table
-    word_hashes: Any
-    floors: Any  # the least product wanted at each length; empty: 1
-    limits: Any  # the node budget, and how many tied sentences are listed
+    words: int32[::1]  # the references
+    starts: int64[::1]
+    arcs: int32[:, ::1]  # of the automaton
+    first: int32[::1]  # the product: where the arcs of a state begin, the arcs, the final states
+    rows: int32[:, ::1]
+    final: boolean[::1]
+    bound_first: int64[::1]
+    bounds: int16[:, ::1]
+    lengths: int64[:, ::1]  # length_table
+    word_hashes: uint64[::1]
+    floors: int64[::1]  # the least product wanted at each length
+    limits: int64[::1]  # the node budget, and how many tied sentences are listed
 
 
 class Walk(NamedTuple):
     """Where a search stands: the path, its clipped counts, and the arcs still to follow at each word."""
 
-    path: Any
-    path_hash: Any  # the hash of the first words of the path, for each number of words
-    left: Any  # how often each n-gram may still count
-    matches: Any  # of the first words of the path, for each number of words
-    frame_bound: Any
-    frame_arc: Any
-    frame_size: Any
-    tally: Any
-    cut: Any  # the length and product of the last one ranked
-    undecided: Any
+    path: int32[::1]
+    path_hash: uint64[::1]  # the hash of the first words of the path, for each number of words
+    left: int32[::1]  # how often each n-gram may still count
+    matches: uint64[::1]  # of the first words of the path, for each number of words
+    frame_bound: int64[:, ::1]
+    frame_arc: int32[:, ::1]
+    frame_size: int32[::1]
+    tally: int64[::1]
+    cut: int64[::1]  # the length and product of the last one ranked
+    undecided: boolean[::1]
 
 
-ground_type = types.NamedTuple(
-    [
-        int32[::1], int64[::1], int32[:, ::1], int32[::1], int32[:, ::1], boolean[::1],
-        int64[::1], int16[:, ::1], int64[:, ::1], uint64[::1], int64[::1], int64[::1],
-    ],
-    Ground,
-)  # fmt: skip
-walk_type = types.NamedTuple(
-    [
-        int32[::1], uint64[::1], int32[::1], uint64[::1], int64[:, ::1], int32[:, ::1], int32[::1], int64[::1],
-        int64[::1], boolean[::1],
-    ],
-    Walk,
-)  # fmt: skip
+ground_type = types.NamedTuple(list(Ground.__annotations__.values()), Ground)
+walk_type = types.NamedTuple(list(Walk.__annotations__.values()), Walk)
+
+
+@kernel("uint64(int32[:, ::1], int32[::1], uint64, int64)", inline=True)
+def forward(rows, left, matches, arc):
+    """Count the n-grams that end with an arc, and return the matches then. left: how often each may still count."""
+    # All four orders always, without a branch: where there is none, node 0 stands, of which nothing is ever left.
+    for order in range(MAX_ORDER):
+        node = rows[arc, P_NODES + order]
+        matches += np.uint64(left[node] > 0) << np.uint64(LANE * order)
+        left[node] -= 1
+    return matches
+
+
+@kernel("void(int32[:, ::1], int32[::1], int64)", inline=True)
+def back(rows, left, arc):
+    for order in range(MAX_ORDER):
+        left[rows[arc, P_NODES + order]] += 1
+
+
+@kernel("void(int32[:, ::1], int32[::1], int32[::1], int64)")
+def rewind(rows, path, left, depth):
+    while depth > 0:
+        depth -= 1
+        back(rows, left, path[depth])
+
+
+@kernel("int64(uint64, int64)", inline=True)
+def matches_of(matches, order):
+    return np.int64((matches >> np.uint64(LANE * order)) & LANE_MASK)
+
+
+@kernel("int64(int32[:, ::1], int16[:, ::1], int32[::1], uint64, int64, int64, int64, int64)", inline=True)
+def bound_product(rows, bounds, left, matches, order, orders, arc, cell):
+    """The most that the product of matches can become behind an arc; -1 if the sentence belongs to a higher order."""
+    if order < MAX_ORDER and matches_of(matches, order) + (left[rows[arc, P_NODES + order]] > 0) > 0:
+        return -1
+    best = np.int64(1)
+    for n in range(orders):
+        # Node 0 stands for no n-gram, and has nothing left to count.
+        best *= matches_of(matches, n) + bounds[cell, n] + (left[rows[arc, P_NODES + n]] > 0)
+    return best
 
 
 @kernel("boolean(int32[:, ::1], int32[:, ::1], int32[::1], int64, int32[::1], int64[::1])", inline=True)
@@ -109,25 +129,14 @@ def is_gold(arcs, rows, path, length, words, starts):
     return False
 
 
-@kernel("uint64(int32[:, ::1], int32[:, ::1], int32[::1], int64, uint64[::1])", inline=True)
-def hash_of(arcs, rows, path, length, word_hashes):
-    """The hash of the path's sentence."""
-    hashed = U64_EMPTY
-    for k in range(length):
-        hashed = mix(hashed, word_hashes[arcs[rows[path[k], P_ARC], ARC_WORD]])
-    return hashed
-
-
-@kernel(
-    "void(int32[:, ::1], int32[::1], int64[:, ::1], uint64[::1], int32[:, ::1], int64, int64, int64, int64, uint64)",
-    inline=True,
-)
-def write(rows, path, counts, hashes, paths, slot, length, order, product, hashed):
+@kernel(types.void(int32[:, ::1], int32[::1], ranked_type, int64, int64, int64, int64, uint64), inline=True)
+def write(rows, path, ranked, slot, length, order, product, hashed):
     """Write the path's sentence into a slot of a ranking."""
+    paths, counts = ranked.paths, ranked.counts
     for k in range(length):
         paths[slot, k] = rows[path[k], P_ARC]
     counts[slot, LENGTH], counts[slot, ORDER], counts[slot, PRODUCT] = length, order, product
-    hashes[slot] = hashed
+    ranked.hashes[slot] = hashed
 
 
 @kernel(int64(ground_type, walk_type, ranked_type, int64))
@@ -137,9 +146,8 @@ def list_all(ground, walk, ranked, lowest_order):
         ground.words, ground.starts, ground.arcs, ground.lengths, ground.word_hashes,
     )  # fmt: skip
     first, rows, final, floors = ground.first, ground.rows, ground.final, ground.floors
-    path, left, matches, undecided = walk.path, walk.left, walk.matches, walk.undecided
-    index, counts, logs, hashes, paths = ranked.index, ranked.counts, ranked.logs, ranked.hashes, ranked.paths
-    size = len(index) - 1
+    path, path_hash, left, matches, undecided = walk.path, walk.path_hash, walk.left, walk.matches, walk.undecided
+    size = len(ranked.index) - 1
     waiting = np.empty(len(path) + 1, np.int64)
     end = np.empty(len(path) + 1, np.int64)
     waiting[0], end[0] = first[0], first[1]
@@ -154,6 +162,7 @@ def list_all(ground, walk, ranked, lowest_order):
         arc = waiting[depth]
         waiting[depth] += 1
         path[depth] = arc
+        path_hash[depth + 1] = mix(path_hash[depth], word_hashes[arcs[rows[arc, P_ARC], ARC_WORD]])
         matches[depth + 1] = forward(rows, left, matches[depth], arc)
         depth += 1
         target = rows[arc, P_TARGET]
@@ -170,31 +179,25 @@ def list_all(ground, walk, ranked, lowest_order):
         product = np.int64(1)
         for n in range(min(order, depth)):
             product *= matches_of(matches[depth], n)
-        if len(floors) and product < floors[depth]:
+        if product < floors[depth]:
             continue
-        if is_clearly_worse(index, counts, logs, filled, lengths, order, depth, product):
-            continue
-        hashed = hash_of(arcs, rows, path, depth, word_hashes)
-        if is_worse(index, counts, logs, hashes, filled, lengths, order, depth, product, hashed):
+        hashed = path_hash[depth]
+        if is_worse(ranked, filled, lengths, order, depth, product, hashed):
             continue
         # A gold reference matches everywhere.
         if product < lengths[depth, MAX_ORDER] or not is_gold(arcs, rows, path, depth, words, starts):
-            slot = index[size]
-            write(rows, path, counts, hashes, paths, slot, depth, order, product, hashed)
-            filled = insert(index, counts, logs, hashes, paths, filled, arcs, slot, lengths, undecided)
+            slot = ranked.index[size]
+            write(rows, path, ranked, slot, depth, order, product, hashed)
+            filled = insert(ranked, filled, arcs, slot, lengths, undecided)
     return filled
 
 
-@kernel(
-    "void(int32[::1], int32[:, ::1], int32[:, ::1], int64[::1], int16[:, ::1], uint64[::1],"
-    " int32[::1], uint64, int64[:, ::1], int32[:, ::1], int32[::1], int64, int64, int64, int64, int64, int64)",
-    inline=True,
-)
-def branch(
-    first, rows, arcs, bound_first, bounds, word_hashes, left, matches, frame_bound, frame_arc, frame_size,
-    state, depth, length, order, need, draw,
-):  # fmt: skip
+@kernel(types.void(ground_type, walk_type, int64, int64, int64, int64, int64, int64), inline=True)
+def branch(ground, walk, state, depth, length, order, need, draw):
     """Put the arcs worth following into the frame of this depth, the best one last; by hash if draw is not -1."""
+    first, rows, arcs, word_hashes = ground.first, ground.rows, ground.arcs, ground.word_hashes
+    bound_first, bounds, left, matches = ground.bound_first, ground.bounds, walk.left, walk.matches[depth]
+    frame_bound, frame_arc = walk.frame_bound, walk.frame_arc
     orders = min(order, length)
     found = 0
     for arc in range(first[state], first[state + 1]):
@@ -221,7 +224,7 @@ def branch(
                 place -= 1
         frame_bound[depth, place], frame_arc[depth, place] = best, arc
         found += 1
-    frame_size[depth] = found
+    walk.frame_size[depth] = found
 
 
 @kernel(
@@ -235,11 +238,10 @@ def explore(ground, walk, ranked, filled, mode, length, order, need, draw, ties_
     """
     # Unpacked once: a field of a record costs a reference count each time it is taken out.
     words, starts, arcs, lengths, limits = ground.words, ground.starts, ground.arcs, ground.lengths, ground.limits
-    first, rows, word_hashes = ground.first, ground.rows, ground.word_hashes
-    bound_first, bounds = ground.bound_first, ground.bounds
+    rows, word_hashes = ground.rows, ground.word_hashes
     path, path_hash, left, matches, undecided = walk.path, walk.path_hash, walk.left, walk.matches, walk.undecided
     frame_bound, frame_arc, frame_size = walk.frame_bound, walk.frame_arc, walk.frame_size
-    index, counts, logs, hashes, paths = ranked.index, ranked.counts, ranked.logs, ranked.hashes, ranked.paths
+    index, counts = ranked.index, ranked.counts
     floors, tally, cut = ground.floors, walk.tally, walk.cut
     size = len(index) - 1
     last_length = last_product = np.int64(-1)  # what `need` was reckoned from
@@ -249,10 +251,7 @@ def explore(ground, walk, ranked, filled, mode, length, order, need, draw, ties_
     while True:
         if entering:
             entering = False
-            branch(
-                first, rows, arcs, bound_first, bounds, word_hashes, left, matches[depth],
-                frame_bound, frame_arc, frame_size, state, depth, length, order, need, draw,
-            )  # fmt: skip
+            branch(ground, walk, state, depth, length, order, need, draw)
         if frame_size[depth] == 0:
             if depth == 0:
                 return DONE, filled
@@ -281,26 +280,23 @@ def explore(ground, walk, ranked, filled, mode, length, order, need, draw, ties_
         hashed = path_hash[length]
         if best < lengths[length, MAX_ORDER] or not is_gold(arcs, rows, path, length, words, starts):
             if mode == DRAW:
-                write(rows, path, counts, hashes, paths, filled, length, order, best, hashed)
-                enough = best == need and not is_taken(arcs, paths, counts, hashes, filled, filled)
-            elif not is_worse(index, counts, logs, hashes, filled, lengths, order, length, best, hashed):
+                write(rows, path, ranked, filled, length, order, best, hashed)
+                enough = best == need and not is_taken(arcs, ranked, filled, filled)
+            elif not is_worse(ranked, filled, lengths, order, length, best, hashed):
                 slot = index[size]
-                write(rows, path, counts, hashes, paths, slot, length, order, best, hashed)
-                filled = insert(index, counts, logs, hashes, paths, filled, arcs, slot, lengths, undecided)
+                write(rows, path, ranked, slot, length, order, best, hashed)
+                filled = insert(ranked, filled, arcs, slot, lengths, undecided)
             if mode <= FIND_CUT and filled == size:
                 last = index[size - 1]
                 if counts[last, LENGTH] != last_length or counts[last, PRODUCT] != last_product:
                     last_length, last_product = counts[last, LENGTH], counts[last, PRODUCT]
-                    need = needed(index, counts, filled, length, order, lengths, floors, mode, undecided)
+                    need = needed(ranked, filled, length, order, lengths, floors, mode, undecided)
                     ties_here = compare_scores(lengths, order, length, need, last_length, last_product, undecided) == 0
                     # Another sentence of the same length and product may have been the last one of an earlier length.
                     if last_length != cut[0] or last_product != cut[1]:
                         cut[0], cut[1] = last_length, last_product
                         tally[TIED] = 0
-                if mode == FIND_BEST and ties_here and best == need:
-                    tally[TIED] += 1
-                    enough = tally[TIED] > limits[1]
-            elif mode == LIST_TIED and ties_here and best == need:
+            if mode != FIND_CUT and ties_here and best == need:
                 tally[TIED] += 1
                 enough = tally[TIED] > limits[1]
         if enough:
@@ -313,25 +309,23 @@ def explore(ground, walk, ranked, filled, mode, length, order, need, draw, ties_
 @kernel(int64[:, ::1](ground_type, walk_type, int64))
 def root_bounds(ground, walk, order):
     """Each possible length with the bound of its product; most promising first."""
-    longest = len(walk.path)
+    longest, bounds, lengths, undecided = len(walk.path), ground.bounds, ground.lengths, walk.undecided
     roots = np.empty((longest, 2), np.int64)
     count = 0
     for length in range(1, longest + 1):
-        if ground.bounds[length, 0] < 0 or (order < MAX_ORDER and length <= order):
+        if bounds[length, 0] < 0 or (order < MAX_ORDER and length <= order):
             continue
         best = np.int64(1)
         for n in range(min(order, length)):
-            best *= ground.bounds[length, n]
-        if best < (ground.floors[length] if len(ground.floors) else 1):
+            best *= bounds[length, n]
+        if best < ground.floors[length]:
             continue
         place = count
-        while place > 0 and (
-            compare_scores(
-                ground.lengths, order, length, best, roots[place - 1, 0], roots[place - 1, 1], walk.undecided
-            )
-            > 0
-        ):
-            roots[place, 0], roots[place, 1] = roots[place - 1, 0], roots[place - 1, 1]
+        while place > 0:
+            other_length, other = roots[place - 1, 0], roots[place - 1, 1]
+            if compare_scores(lengths, order, length, best, other_length, other, undecided) <= 0:
+                break
+            roots[place, 0], roots[place, 1] = other_length, other
             place -= 1
         roots[place, 0], roots[place, 1] = length, best
         count += 1
@@ -343,37 +337,23 @@ def find(ground, walk, ranked, roots, order, mode):
     """Rank the best sentences. Returns what ended it, and how many there are.
 
     FIND_BEST ranks all that are tied at the cut, too, and gives up where they are too many; FIND_CUT passes over them.
+    LIST_TIED knows the cut that FIND_CUT has found, and ranks everything that reaches it.
     """
-    walk.tally[SPENT] = 0
-    walk.tally[TIED] = 0
-    walk.cut[0] = walk.cut[1] = -1
+    lengths, cut, undecided = ground.lengths, walk.cut, walk.undecided
+    walk.tally[SPENT] = walk.tally[TIED] = 0
+    if mode != LIST_TIED:
+        cut[0] = cut[1] = -1
     filled = np.int64(0)
     for r in range(len(roots)):
-        length = roots[r, 0]
-        need = needed(
-            ranked.index, ranked.counts, filled, length, order, ground.lengths, ground.floors, mode, walk.undecided
-        )
+        length, ties_here = roots[r, 0], False
+        if mode == LIST_TIED:
+            need = least_product(lengths, order, length, cut[0], cut[1], 0, undecided)
+        else:
+            need = needed(ranked, filled, length, order, lengths, ground.floors, mode, undecided)
         if roots[r, 1] >= need:
-            status, filled = explore(ground, walk, ranked, filled, mode, length, order, need, -1, False)
-            if status != DONE:
-                return status, filled
-    return DONE, filled
-
-
-@kernel(types.UniTuple(int64, 2)(ground_type, walk_type, ranked_type, int64[:, ::1], int64, int64, int64))
-def list_tied(ground, walk, ranked, roots, order, cut_length, cut_product):
-    """Second pass: everything that reaches the cut, ranked. Returns what ended it, and how many are ranked."""
-    walk.tally[SPENT] = 0
-    walk.tally[TIED] = 0
-    filled = np.int64(0)
-    for r in range(len(roots)):
-        length = roots[r, 0]
-        need = least_product(ground.lengths, order, length, cut_length, cut_product, 0, walk.undecided)
-        if roots[r, 1] >= need:
-            ties_here = (
-                compare_scores(ground.lengths, order, length, need, cut_length, cut_product, walk.undecided) == 0
-            )
-            status, filled = explore(ground, walk, ranked, filled, LIST_TIED, length, order, need, -1, ties_here)
+            if mode == LIST_TIED:
+                ties_here = compare_scores(lengths, order, length, need, cut[0], cut[1], undecided) == 0
+            status, filled = explore(ground, walk, ranked, filled, mode, length, order, need, -1, ties_here)
             if status != DONE:
                 return status, filled
     return DONE, filled
@@ -395,24 +375,23 @@ def sort_by_draw(tied, count, draw):
         tied[place, 0], tied[place, 1] = length, product
 
 
-@kernel(int64(ground_type, walk_type, ranked_type, int64[:, ::1], int64, int64, int64, int64))
-def draw_tied(ground, walk, drawn, roots, order, cut_length, cut_product, wanted):
-    """Third pass: draw from what is tied, one walk after the other, into slots 0, 1, ...; returns how many."""
+@kernel(int64(ground_type, walk_type, ranked_type, int64[:, ::1], int64, int64))
+def draw_tied(ground, walk, drawn, roots, order, wanted):
+    """Draw from what is tied at the cut, one walk after the other, into slots 0, 1, ...; returns how many."""
+    lengths, cut, undecided = ground.lengths, walk.cut, walk.undecided
     walk.tally[SPENT] = 0
     tied = np.empty((len(roots), 2), np.int64)
-    lengths = 0
+    count_tied = 0
     for r in range(len(roots)):
         length = roots[r, 0]
-        need = least_product(ground.lengths, order, length, cut_length, cut_product, 0, walk.undecided)
-        if roots[r, 1] >= need and (
-            compare_scores(ground.lengths, order, length, need, cut_length, cut_product, walk.undecided) == 0
-        ):
-            tied[lengths, 0], tied[lengths, 1] = length, need
-            lengths += 1
+        need = least_product(lengths, order, length, cut[0], cut[1], 0, undecided)
+        if roots[r, 1] >= need and compare_scores(lengths, order, length, need, cut[0], cut[1], undecided) == 0:
+            tied[count_tied, 0], tied[count_tied, 1] = length, need
+            count_tied += 1
     count = np.int64(0)
     for draw in range(wanted):
-        sort_by_draw(tied, lengths, draw)
-        for t in range(lengths):
+        sort_by_draw(tied, count_tied, draw)
+        for t in range(count_tied):
             status, _ = explore(ground, walk, drawn, count, DRAW, tied[t, 0], order, tied[t, 1], draw, False)
             if status == OVER_BUDGET:
                 return count
@@ -436,36 +415,27 @@ def best_of_order(ground, walk, order, wanted, out_counts, out_paths, taken):
     if status != DONE or filled < wanted:
         take(ranked, 0, filled, out_counts, out_paths, taken)
         return taken + filled, status == DONE
-    last = ranked.index[wanted - 1]
-    cut_length, cut_product = ranked.counts[last, LENGTH], ranked.counts[last, PRODUCT]
     listed = new_ranking(wanted, len(walk.path))
-    status, filled = list_tied(ground, walk, listed, roots, order, cut_length, cut_product)
+    status, filled = find(ground, walk, listed, roots, order, LIST_TIED)
     if status == DONE:
         take(listed, 0, filled, out_counts, out_paths, taken)
         return taken + filled, True
-    better = 0
-    while (
-        compare_scores(
-            ground.lengths, order, ranked.counts[ranked.index[better], LENGTH],
-            ranked.counts[ranked.index[better], PRODUCT], cut_length, cut_product, walk.undecided,
-        )
-        > 0
-    ):  # fmt: skip
-        better += 1
+    lengths, cut, undecided, better = ground.lengths, walk.cut, walk.undecided, 0
+    for slot in ranked.index[:wanted]:
+        length, product = ranked.counts[slot, LENGTH], ranked.counts[slot, PRODUCT]
+        better += compare_scores(lengths, order, length, product, cut[0], cut[1], undecided) > 0
     take(ranked, 0, better, out_counts, out_paths, taken)
     drawn = new_ranking(wanted, len(walk.path))
-    count = draw_tied(ground, walk, drawn, roots, order, cut_length, cut_product, wanted - better)
+    count = draw_tied(ground, walk, drawn, roots, order, wanted - better)
     take(drawn, 0, count, out_counts, out_paths, taken + better)
     # Out of budget: fill up with the tied that the first pass came across.
     total = better + count
     for k in range(better, wanted):
         slot = ranked.index[k]
         if total < wanted:
-            for p in range(ranked.counts[slot, LENGTH]):
-                drawn.paths[wanted, p] = ranked.paths[slot, p]
-            drawn.counts[wanted, LENGTH] = ranked.counts[slot, LENGTH]
+            drawn.paths[wanted], drawn.counts[wanted] = ranked.paths[slot], ranked.counts[slot]
             drawn.hashes[wanted] = ranked.hashes[slot]
-            if not is_taken(ground.arcs, drawn.paths, drawn.counts, drawn.hashes, wanted, count):
+            if not is_taken(ground.arcs, drawn, wanted, count):
                 take(ranked, k, k + 1, out_counts, out_paths, taken + total)
                 total += 1
     return taken + total, True
@@ -499,9 +469,7 @@ def search(
         bounds = np.empty((0, MAX_ORDER), np.int16)
     else:
         bounds = suffix_bounds(p_first, rows, p_final, bound_first)
-    widest = 1
-    for s in range(len(p_final)):
-        widest = max(widest, p_first[s + 1] - p_first[s])
+    widest = np.diff(p_first).max()
     ground = Ground(
         words, starts, arcs, p_first, rows, p_final, bound_first, bounds, lengths, word_hashes, floors, limits
     )
@@ -532,9 +500,8 @@ def search(
     out_arcs = np.empty(out_counts[:taken, LENGTH].sum() + taken, np.int32)
     place = 0
     for k in range(taken):
-        for p in range(out_counts[k, LENGTH]):
-            out_arcs[place] = out_paths[k, p]
-            place += 1
-        out_arcs[place] = -1
-        place += 1
+        length = out_counts[k, LENGTH]
+        out_arcs[place : place + length] = out_paths[k, :length]
+        out_arcs[place + length] = -1
+        place += length + 1
     return status, out_counts[:taken], out_arcs, walk.tally[NODES], exact

@@ -8,7 +8,7 @@ Not:  which words are linked (align/), choosing among the sentences (search.py).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from itertools import accumulate, pairwise
 from typing import Any
@@ -23,6 +23,11 @@ START = 0
 MAX_STATES = 50_000
 
 Arcs = list[list[tuple[int, int, int]]]  # for each state: word, target, origin
+
+
+def _as_list(part: Callable[[Sequence[npt.NDArray[Any]]], npt.NDArray[Any]]) -> cached_property[list[int]]:
+    """A part of the arrays as a list, made when it is first asked for."""
+    return cached_property(lambda automaton: list(part(automaton.arrays).tolist()))
 
 
 class Automaton:
@@ -40,25 +45,11 @@ class Automaton:
         self.states = len(arrays[2])
         self.count = count or self.suffix_counts[0]  # a whole number of any size; 0 stands for unknown
 
-    @cached_property
-    def first(self) -> list[int]:
-        return list(self.arrays[0].tolist())
-
-    @cached_property
-    def target(self) -> list[int]:
-        return list(self.arrays[1][:, 0].tolist())
-
-    @cached_property
-    def word(self) -> list[int]:
-        return list(self.arrays[1][:, 1].tolist())
-
-    @cached_property
-    def origin(self) -> list[int]:
-        return list(self.arrays[1][:, 2].tolist())
-
-    @cached_property
-    def final(self) -> list[bool]:
-        return list(self.arrays[2].tolist())
+    first = _as_list(lambda arrays: arrays[0])
+    target = _as_list(lambda arrays: arrays[1][:, 0])
+    word = _as_list(lambda arrays: arrays[1][:, 1])
+    origin = _as_list(lambda arrays: arrays[1][:, 2])
+    final = _as_list(lambda arrays: arrays[2])
 
     @cached_property
     def suffix_counts(self) -> list[int]:

@@ -13,6 +13,7 @@ import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import repeat
 from math import exp
 
 import numpy as np
@@ -23,36 +24,19 @@ from polyref.score.sentence_bleu import totals_product
 
 _MASK = (1 << 64) - 1
 _EMPTY = 0x243F6A8885A308D3
-_MOST_KNOWN = 1 << 16
 
 
+@lru_cache(maxsize=1 << 16)
 def word_hash(word: str, seed: int) -> bytes:
     """The hash of one word: eight bytes, the lowest first."""
     key = seed.to_bytes(16, "little", signed=True)
     return hashlib.blake2b(word.encode("utf-8"), digest_size=8, key=key).digest()
 
 
-class _Known(dict[str, bytes]):
-    """The hashes of words with one seed, each made when it is first asked for; forgotten when they are many."""
-
-    def __init__(self, seed: int):
-        super().__init__()
-        self._seed = seed
-
-    def __missing__(self, word: str) -> bytes:
-        if len(self) >= _MOST_KNOWN:
-            self.clear()
-        self[word] = hashed = word_hash(word, self._seed)
-        return hashed
-
-
-_known = lru_cache(maxsize=4)(_Known)
-
-
 def word_hashes(words: Iterable[str], seed: int) -> npt.NDArray[np.uint64]:
     """The hashes of many words, as numbers."""
     # From a bytearray, because the kernels take only arrays that could be written to.
-    return np.frombuffer(bytearray().join(map(_known(seed).__getitem__, words)), "<u8")
+    return np.frombuffer(bytearray().join(map(word_hash, words, repeat(seed))), "<u8")
 
 
 def mix(state: int, value: int) -> int:
@@ -145,11 +129,18 @@ def least_product(scale: BleuScale, length: int, than_length: int, than_product:
     return product
 
 
-def floors_for(min_bleu: float, reference_lengths: Sequence[int]) -> list[int]:
+@lru_cache(maxsize=1024)
+def _no_floors(most: int) -> npt.NDArray[np.int64]:
+    return np.ones(most + 1, np.int64)
+
+
+def floors_for(min_bleu: float | None, reference_lengths: Sequence[int]) -> npt.NDArray[np.int64]:
     """For each length that a sentence can have, the least product whose score is at least `min_bleu` (of order 4)."""
-    scale = BleuScale(reference_lengths)
-    floors = [1]
-    for length in range(1, sum(reference_lengths) + 1):
+    floors = _no_floors(sum(reference_lengths))
+    if not min_bleu:
+        return floors
+    floors, scale = floors.copy(), BleuScale(reference_lengths)
+    for length in range(1, len(floors)):
         totals = totals_product(length, MAX_ORDER)
         at_most = scale.value(length, totals)
         product = totals + 1  # more than any sentence has
@@ -157,5 +148,5 @@ def floors_for(min_bleu: float, reference_lengths: Sequence[int]) -> list[int]:
             product = max(1, int(totals * (min_bleu / at_most) ** MAX_ORDER * (1 - 1e-12)) - 1)
             while scale.value(length, product) < min_bleu:
                 product += 1
-        floors.append(product)
+        floors[length] = product
     return floors

@@ -11,13 +11,14 @@ nothing, and ends where the lattice does.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import islice, pairwise
 
 from polyref.lattice.plain.automaton import Automaton
 from polyref.lattice.plain.ranking import Candidate, Ranking, sentence_hash
 from polyref.lattice.plain.search import Found, Task
-from polyref.score import MAX_ORDER, BleuScale, Matches, NgramTrie
+from polyref.score import MAX_ORDER, BleuScale, Matches
 
 Counts = tuple[int, int, int, int]  # the clipped matches of each order
 Matcher = Callable[[Sequence[Sequence[int]]], list[Counts]]
@@ -62,6 +63,21 @@ def numbers_once(count: int, generator: random.Random) -> Iterator[int]:
             moved[place] = last
 
 
+def _admitted(
+    automaton: Automaton, numbers: Iterable[int], admission: Admission, count_matches: Matcher
+) -> Iterator[Candidate]:
+    """The sentences of these numbers that the search admits, without their hashes."""
+    word, waiting = automaton.word, iter(numbers)
+    while some := list(islice(waiting, _BATCH)):
+        paths = list(map(automaton.path, some))
+        spelled = [tuple([word[arc] for arc in path]) for path in paths]
+        admitted = [k for k, words in enumerate(spelled) if words in admission]
+        counted = count_matches([spelled[k] for k in admitted])
+        for k, counts in zip(admitted, counted, strict=True):
+            matches = Matches(len(spelled[k]), counts)
+            yield Candidate(tuple(paths[k]), matches.order, matches.product(), 0, spelled[k])
+
+
 def draw_new(
     automaton: Automaton,
     references: Sequence[tuple[int, ...]],
@@ -73,40 +89,30 @@ def draw_new(
     tries: int,
 ) -> Iterator[Candidate]:
     """New sentences that score at least `min_bleu`, in a random order; none comes twice. `tries` are looked at."""
-    word = automaton.word
-    admission, scale = Admission(references, marks), BleuScale(map(len, references))
-    seen: set[tuple[int, ...]] = set()
-    waiting = islice(numbers_once(automaton.count, generator), tries)
-    while numbers := list(islice(waiting, _BATCH)):
-        paths = list(map(automaton.path, numbers))
-        spelled = [tuple([word[arc] for arc in path]) for path in paths]
-        admitted = [k for k, words in enumerate(spelled) if words in admission]
-        counted = count_matches([spelled[k] for k in admitted])
-        for k, counts in zip(admitted, counted, strict=True):
-            matches = Matches(len(spelled[k]), counts)
-            order, product = matches.order, matches.product()
-            if min_bleu and (order < MAX_ORDER or scale.value(matches.length, product) < min_bleu):
-                continue
+    scale = BleuScale(map(len, references))
+    seen: set[tuple[int, ...]] = set()  # where the same sentence may have several numbers
+    numbers = islice(numbers_once(automaton.count, generator), tries)
+    for found in _admitted(automaton, numbers, Admission(references, marks), count_matches):
+        if min_bleu and (found.order < MAX_ORDER or scale.value(found.length, found.product) < min_bleu):
+            continue
+        if found.words not in seen:
+            yield found
             if not automaton.deterministic:
-                # The same sentence may have several numbers.
-                if spelled[k] in seen:
-                    continue
-                seen.add(spelled[k])
-            yield Candidate(tuple(paths[k]), order, product, 0, spelled[k])
+                seen.add(found.words)
 
 
 def best_of_sample(
-    automaton: Automaton, references: Sequence[tuple[int, ...]], task: Task, generator: random.Random
+    automaton: Automaton,
+    references: Sequence[tuple[int, ...]],
+    task: Task,
+    count_matches: Matcher,
+    generator: random.Random,
 ) -> Found:
     """The best of a fixed number of drawn sentences that the exact search would have admitted; never exact."""
     ranking = Ranking(task.wanted, map(len, references))
     hashes = task.word_hashes.tolist()
-    admission, trie = Admission(references, task.marks.tolist()), NgramTrie(references)
-    for _ in range(_DRAWS):
-        path = automaton.path(generator.randrange(automaton.count))
-        words = tuple([automaton.word[arc] for arc in path])
-        matches = Matches(len(words), trie.matches(words))
-        order, product = matches.order, matches.product()
-        if words in admission and order >= task.lowest_order and product >= task.floor(len(words)):
-            ranking.add(Candidate(tuple(path), order, product, sentence_hash(words, hashes), words))
+    numbers = (generator.randrange(automaton.count) for _ in range(_DRAWS))
+    for found in _admitted(automaton, numbers, Admission(references, task.marks.tolist()), count_matches):
+        if found.order >= task.lowest_order and found.product >= task.floors[found.length]:
+            ranking.add(replace(found, hash=sentence_hash(found.words, hashes)))
     return Found.of(ranking.best, exact=False, nodes=0)

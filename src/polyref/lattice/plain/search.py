@@ -14,7 +14,8 @@ that is not taken yet.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
@@ -65,22 +66,19 @@ class SearchSettings:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One search. `floors[l]` is the least product that a sentence of l words needs; without floors it is 1.
+    """One search. `floors[l]` is the least product that a sentence of l words needs, 1 if any will do.
 
     `max_bounds` is the largest table of bounds, in states times lengths; None lists every sentence and needs none.
     """
 
     wanted: int
     lowest_order: int  # 4: only sentences that score above 0; 1: all
-    floors: Sequence[int]
+    floors: npt.NDArray[np.int64]
     word_hashes: npt.NDArray[np.uint64]
     marks: npt.NDArray[np.bool_]  # for each word, whether it is punctuation
     node_budget: int
     tie_limit: int
     max_bounds: int | None
-
-    def floor(self, length: int) -> int:
-        return self.floors[length] if self.floors else 1
 
 
 @dataclass(frozen=True)
@@ -119,10 +117,6 @@ class _OverBudgetError(Exception):
     pass
 
 
-class _EnoughError(Exception):
-    pass
-
-
 def search(automaton: Automaton, references: Sequence[Sequence[int]], task: Task) -> Found | None:
     """The best sentences; None where the table of bounds would be too large."""
     walker = _Walker(automaton, references, task)
@@ -149,6 +143,7 @@ class _Walker:
         self.automaton = automaton
         self.task = task
         self.word_hashes: list[int] = task.word_hashes.tolist()
+        self.floors: list[int] = task.floors.tolist()
         self.reference_lengths = [len(reference) for reference in references]
         self.gold = {tuple(reference) for reference in references}
         self.trie = NgramTrie(references)
@@ -161,6 +156,7 @@ class _Walker:
         self.path: list[int] = []
         self.nodes = 0
         self.spent = 0
+        self.need = 1  # the product that a sentence must reach to be visited
 
     # -- one step ---------------------------------------------------------------------------------------------
 
@@ -212,18 +208,19 @@ class _Walker:
             self.forward(arc)
             target = self.product.target[arc]
             if self.product.final[target]:
-                self._rank(ranking)
+                counts = (self.matches[0], self.matches[1], self.matches[2], self.matches[3])
+                matches = Matches(len(self.path), counts)
+                if matches.order >= self.task.lowest_order and matches.product() >= self.floors[matches.length]:
+                    self._rank(ranking, matches.order, matches.product())
             waiting.append(iter(range(self.product.first[target], self.product.first[target + 1])))
         return ranking.best
 
-    def _rank(self, ranking: Ranking) -> None:
-        counts = (self.matches[0], self.matches[1], self.matches[2], self.matches[3])
-        matches = Matches(len(self.path), counts)
-        if matches.order < self.task.lowest_order or matches.product() < self.task.floor(matches.length):
-            return
-        candidate = self.candidate(matches.order, matches.product())
+    def _rank(self, ranking: Ranking, order: int, product: int) -> bool:
+        """Rank the sentence of the path; False if a person wrote it."""
+        candidate = self.candidate(order, product)
         if candidate is not None:
             ranking.add(candidate)
+        return candidate is not None
 
     # -- the best of one order --------------------------------------------------------------------------------
 
@@ -231,11 +228,9 @@ class _Walker:
         """The best `wanted` sentences of one order, and whether the search went to its end."""
         roots = self.root_bounds(order)
         ranking = Ranking(wanted, self.reference_lengths)
-        try:
-            self._find(order, roots, ranking, above=False)
-            return ranking.best, True
-        except (_OverBudgetError, _EnoughError):
-            self.rewind()
+        with suppress(_OverBudgetError):
+            if self._find(order, roots, ranking, above=False):
+                return ranking.best, True
         ranking = Ranking(wanted, self.reference_lengths)
         try:
             self._find(order, roots, ranking, above=True)
@@ -243,9 +238,10 @@ class _Walker:
             return ranking.best, False
         if not ranking.full:
             return ranking.best, True  # nothing was cut off, so nothing is tied at a cut
-        listed = self._list_tied(order, roots, ranking)
-        if listed is not None:
-            return listed, True
+        with suppress(_OverBudgetError):
+            listed = Ranking(wanted, self.reference_lengths)
+            if self._find(order, roots, listed, above=False, last=ranking.best[-1]):
+                return listed.best, True
         return self._draw_tied(order, roots, ranking), True
 
     def root_bounds(self, order: int) -> list[tuple[int, int]]:
@@ -256,7 +252,7 @@ class _Walker:
             if bound is None or length == 0 or (order < MAX_ORDER and length <= order):
                 continue
             best = prod(bound[: min(order, length)])
-            if best < self.task.floor(length):
+            if best < self.floors[length]:
                 continue
             # By insertion, so that the same comparisons decide here and in the kernel.
             place = len(roots)
@@ -265,66 +261,41 @@ class _Walker:
             roots.insert(place, (length, best))
         return roots
 
-    def _find(self, order: int, roots: list[tuple[int, int]], ranking: Ranking, *, above: bool) -> None:
-        """Rank the best sentences; `above` passes over what is just as good as the last one ranked."""
+    def _find(
+        self, order: int, roots: list[tuple[int, int]], ranking: Ranking, *, above: bool, last: Candidate | None = None
+    ) -> bool:
+        """Rank the best sentences; `above` passes over what is just as good as the last one ranked.
+
+        `last` is what is known to be the last one: everything that is as good is ranked. False where too many are.
+        """
         scale = ranking.scales[order]
-        cut = (-1, -1)  # the length and product of the last one ranked, and how many were seen that equal it
+        cut = (-1, -1)  # the length and product of the last one, and how many were seen that equal it
         tied = 0
         self.spent = 0
 
         def needed(length: int) -> int:
+            if last is not None:
+                return least_product(scale, length, last.length, last.product, above=False)
             if not ranking.full:
-                return self.task.floor(length)
-            last = ranking.best[-1]
-            return max(self.task.floor(length), least_product(scale, length, last.length, last.product, above=above))
+                return self.floors[length]
+            found = ranking.best[-1]
+            return max(self.floors[length], least_product(scale, length, found.length, found.product, above=above))
 
-        def leaf(product: int) -> int:
-            nonlocal cut, tied
-            length = len(self.path)
-            candidate = self.candidate(order, product)
-            if candidate is not None:
-                ranking.add(candidate)
-                if ranking.full:
-                    if (ranking.best[-1].length, ranking.best[-1].product) != cut:
-                        cut, tied = (ranking.best[-1].length, ranking.best[-1].product), 0
-                    if not above and scale.compare(length, product, *cut) == 0:
-                        tied += 1
-                        if tied > self.task.tie_limit:
-                            raise _EnoughError
-            return needed(length)
-
-        for length, best in roots:
-            need = needed(length)
-            if best >= need:
-                self.explore(length, order, need, leaf, draw=None)
-
-    def _list_tied(self, order: int, roots: list[tuple[int, int]], ranking: Ranking) -> list[Candidate] | None:
-        """The ranking with ties at the cut broken by hash; None where the tied are too many to list."""
-        scale, last = ranking.scales[order], ranking.best[-1]
-        listed = Ranking(ranking.size, self.reference_lengths)
-        tied = 0
-        self.spent = 0
-
-        def leaf(product: int) -> int:
-            nonlocal tied
-            candidate = self.candidate(order, product)
-            if candidate is not None:
-                listed.add(candidate)
-                if scale.compare(len(self.path), product, last.length, last.product) == 0:
-                    tied += 1
+        for length, _ in roots:
+            self.need = needed(length)
+            for product in self.explore(length, order):
+                if not self._rank(ranking, order, product):
+                    continue
+                self.need = needed(length)
+                if (ranking.full or last is not None) and not above:
+                    at_cut = last or ranking.best[-1]
+                    if (at_cut.length, at_cut.product) != cut:
+                        cut, tied = (at_cut.length, at_cut.product), 0
+                    tied += scale.compare(length, product, *cut) == 0
                     if tied > self.task.tie_limit:
-                        raise _EnoughError
-            return need
-
-        try:
-            for length, best in roots:
-                need = least_product(scale, length, last.length, last.product, above=False)
-                if best >= need:
-                    self.explore(length, order, need, leaf, draw=None)
-        except (_OverBudgetError, _EnoughError):
-            self.rewind()
-            return None
-        return listed.best
+                        self.rewind()
+                        return False
+        return True
 
     def _draw_tied(self, order: int, roots: list[tuple[int, int]], ranking: Ranking) -> list[Candidate]:
         """What is better than the cut, and then one draw after the other from what is tied there."""
@@ -335,31 +306,22 @@ class _Walker:
             if best >= need and scale.compare(length, need, last.length, last.product) == 0:
                 lengths.append((length, need))
         better = [c for c in ranking.best if scale.compare(c.length, c.product, last.length, last.product) > 0]
-        drawn: list[Candidate] = []
-        taken: set[tuple[int, ...]] = set()
+        drawn: dict[tuple[int, ...], Candidate] = {}
         self.spent = 0
-
-        def leaf(product: int) -> int:
-            candidate = self.candidate(order, product)
-            if product == need and candidate is not None and candidate.words not in taken:
-                drawn.append(candidate)
-                taken.add(candidate.words)
-                raise _EnoughError
-            return need
-
-        try:
+        with suppress(_OverBudgetError):
             for draw in range(ranking.size - len(better)):
                 for length, need in sorted(lengths, key=lambda at: (mix(mix(draw, at[0]), 1), at[0])):
-                    try:
-                        self.explore(length, order, need, leaf, draw=draw)
-                    except _EnoughError:
-                        self.rewind()
+                    self.need = need
+                    products = self.explore(length, order, draw)
+                    tied = (self.candidate(order, product) for product in products if product == need)
+                    new = next((c for c in tied if c is not None and c.words not in drawn), None)
+                    self.rewind()
+                    if new is not None:
+                        drawn[new.words] = new
                         break
-        except _OverBudgetError:
-            self.rewind()
         # Out of budget: fill up with the tied that the first pass came across.
-        spare = [c for c in ranking.best[len(better) :] if c.words not in taken]
-        return better + drawn + spare[: ranking.size - len(better) - len(drawn)]
+        spare = [c for c in ranking.best[len(better) :] if c.words not in drawn]
+        return [*better, *drawn.values(), *spare][: ranking.size]
 
     def rewind(self) -> None:
         while self.path:
@@ -367,12 +329,12 @@ class _Walker:
 
     # -- depth first ------------------------------------------------------------------------------------------
 
-    def explore(self, length: int, order: int, need: int, leaf: Callable[[int], int], *, draw: int | None) -> None:
-        """Visit every sentence of `length` words whose product can reach `need`; `leaf` may raise what is needed.
+    def explore(self, length: int, order: int, draw: int | None = None) -> Iterator[int]:
+        """Walk to every sentence of `length` words whose product can reach `need`, which may grow meanwhile.
 
-        Most promising arcs first; in the order of a hash if this is a draw.
+        Most promising arcs first; in the order of a hash if this is a draw. Yields the product at each sentence.
         """
-        waiting = [self.branches(0, length, order, need, draw)]
+        waiting = [self.branches(0, length, order, draw)]
         while waiting:
             if not waiting[-1]:
                 waiting.pop()
@@ -380,7 +342,7 @@ class _Walker:
                     self.back()
                 continue
             bound, arc = waiting[-1].pop()
-            if bound < need:
+            if bound < self.need:
                 continue
             self.nodes += 1
             self.spent += 1
@@ -390,12 +352,12 @@ class _Walker:
             self.forward(arc)
             remaining = length - len(self.path)
             if remaining == 0:
-                need = leaf(bound)
+                yield bound
                 self.back()
             else:
-                waiting.append(self.branches(self.product.target[arc], remaining, order, need, draw))
+                waiting.append(self.branches(self.product.target[arc], remaining, order, draw))
 
-    def branches(self, state: int, remaining: int, order: int, need: int, draw: int | None) -> list[tuple[int, int]]:
+    def branches(self, state: int, remaining: int, order: int, draw: int | None) -> list[tuple[int, int]]:
         """The arcs worth following, the best one last, each with the bound of its product."""
         orders = min(order, len(self.path) + remaining)
         found = []
@@ -408,7 +370,7 @@ class _Walker:
             if order < MAX_ORDER and self.matches[order] + gained[order]:
                 continue  # it belongs to a higher order
             best = prod(self.matches[n] + gained[n] + bound[n] for n in range(orders))
-            if best >= need:
+            if best >= self.need:
                 found.append((best, arc))
         if draw is None:
             # The reader pops from the end: of equals, the first arc comes first.
