@@ -18,7 +18,6 @@ import os
 import platform
 import secrets
 import shutil
-import tempfile
 import weakref
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -38,7 +37,7 @@ from polyref.data.formats.jsonl import Fields, lattice_json, lattice_of
 from polyref.data.reading import Input, read
 from polyref.errors import InputError
 from polyref.example import Example, PseudoReference, Reference
-from polyref.files import reading, whole_files, writing
+from polyref.files import passing_folder, reading, whole_files, writing
 
 Array = npt.NDArray[Any]
 Stamp = dict[str, Any]  # what a file is known by
@@ -373,15 +372,10 @@ def indexed(
     if input.can_be_read_again:
         yield open_index(input, fields, folder=folder, renew=renew, on_progress=on_progress)
         return
-    passing = Path(tempfile.gettempdir(), f"polyref-{secrets.token_hex(8)}")
-    # Its name is known before there is such a folder: a signal between the two must not leave one behind.
-    try:
+    with passing_folder() as passing:
         with writing(passing.parent, "set TMPDIR to a folder with more room"):
-            passing.mkdir(mode=0o700)
             _save(input, fields or Fields(), passing, [], on_progress)
         yield open_corpus(passing)
-    finally:
-        shutil.rmtree(passing, ignore_errors=True)
 
 
 def open_index(
