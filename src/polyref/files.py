@@ -144,7 +144,8 @@ def check_not_mixed(paths: Sequence[AnyPath]) -> None:
             mixed = [name for path, name in given.items() if path in named]
             if mixed and marker.exists():  # else another process has just been through
                 problem = "a run was killed while it replaced this file and others with it: some are new, some old"
-                cure = f"write them again, or delete {marker} if you have put them right"
+                beside = Path(mixed[0]).with_name(marker.name)  # as the path was typed, unless that is a link
+                cure = f"write them again, or delete {beside if beside.exists() else marker} if you have put them right"
                 raise InputError(problem, cure, file=mixed[0])
 
 
