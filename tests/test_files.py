@@ -92,6 +92,16 @@ def test_a_new_file_has_the_permissions_that_the_umask_leaves_and_a_replaced_one
 
 
 @both_ways
+def test_a_file_that_goes_while_it_is_replaced_leaves_its_permissions(write: Write, tmp_path: Path):
+    path = tmp_path / "old"
+    path.write_bytes(b"old\n")
+    path.chmod(0o604)
+    with whole_files([path]) if write is by_stream else whole_path(path):
+        path.unlink()
+    assert mode_of(path) == 0o604
+
+
+@both_ways
 def test_a_folder_or_a_pipe_is_not_replaced(write: Write, tmp_path: Path):
     (tmp_path / "folder").mkdir()
     os.mkfifo(tmp_path / "pipe")

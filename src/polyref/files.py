@@ -60,12 +60,13 @@ def whole_files(paths: Sequence[AnyPath]) -> Iterator[list[BinaryIO]]:
         _sweep(folder, re.compile(rf"\.{re.escape(name)}\.[0-9a-f]{{16}}\.part"))
     # The names are noted before there are such files: a signal between the two must not leave one behind.
     new = [target.parent / f".{name}.{secrets.token_hex(8)}.part" for target in targets]
+    modes = [stat.S_IMODE(target.stat().st_mode) if target.exists() else None for target in targets]
     try:
         with ExitStack() as stack:
-            streams = [stack.enter_context(_locked_stream(*pair)) for pair in zip(new, targets, strict=True)]
+            streams = [stack.enter_context(_locked_stream(*pair)) for pair in zip(new, modes, strict=True)]
             yield streams
-            for stream, target in zip(streams, targets, strict=True):
-                _complete(stream, target)
+            for stream, mode in zip(streams, modes, strict=True):
+                _complete(stream, mode)
             with _signals_wait(), _marked(targets, new):
                 for one, target in zip(new, targets, strict=True):
                     one.replace(target)
@@ -89,19 +90,22 @@ def _file(path: AnyPath) -> Path:
 
 
 @contextmanager
-def _locked_stream(path: Path, target: Path) -> Iterator[BinaryIO]:
+def _locked_stream(path: Path, mode: int | None) -> Iterator[BinaryIO]:
+    """A stream to a new file; `mode` is that of the file which it will replace."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
-    mode = 0o600 if target.exists() else 0o666
-    with _locked(path, flags, mode) as handle, os.fdopen(handle, "wb", closefd=False) as stream:
+    with (
+        _locked(path, flags, 0o666 if mode is None else 0o600) as handle,
+        os.fdopen(handle, "wb", closefd=False) as stream,
+    ):
         yield cast(BinaryIO, stream)
 
 
-def _complete(stream: BinaryIO, target: Path) -> None:
-    """Have all of a stream on the disk, with the permissions of the file that it replaces."""
+def _complete(stream: BinaryIO, mode: int | None) -> None:
+    """Have all of a stream on the disk."""
     stream.flush()
     os.fsync(stream.fileno())
-    if target.exists():
-        os.fchmod(stream.fileno(), stat.S_IMODE(target.stat().st_mode))
+    if mode is not None:
+        os.fchmod(stream.fileno(), mode)
 
 
 @contextmanager
