@@ -2,8 +2,14 @@
 
 import errno
 import os
+import re
+import signal
 import stat
+import subprocess
+import sys
+import threading
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +17,18 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 from polyref.errors import InputError, OutputError
-from polyref.files import reading, whole_files, whole_folder, whole_path, words_of, write_whole, writing
+from polyref.files import (
+    check_not_mixed,
+    passing_folder,
+    reading,
+    taken,
+    whole_files,
+    whole_folder,
+    whole_path,
+    words_of,
+    write_whole,
+    writing,
+)
 
 
 def by_stream(path: Path, content: bytes = b"new\n", stop: BaseException | None = None) -> None:
@@ -75,6 +92,16 @@ def test_a_new_file_has_the_permissions_that_the_umask_leaves_and_a_replaced_one
 
 
 @both_ways
+def test_a_file_that_goes_while_it_is_replaced_leaves_its_permissions(write: Write, tmp_path: Path):
+    path = tmp_path / "old"
+    path.write_bytes(b"old\n")
+    path.chmod(0o604)
+    with whole_files([path]) if write is by_stream else whole_path(path):
+        path.unlink()
+    assert mode_of(path) == 0o604
+
+
+@both_ways
 def test_a_folder_or_a_pipe_is_not_replaced(write: Write, tmp_path: Path):
     (tmp_path / "folder").mkdir()
     os.mkfifo(tmp_path / "pipe")
@@ -126,6 +153,278 @@ def test_a_folder_is_replaced_as_a_whole_or_stays_as_it_was(tmp_path: Path):
         (new / "third").write_bytes(b"")
         raise KeyboardInterrupt
     assert [path.name for path in tmp_path.rglob("*")] == ["out", "second"]
+
+
+# -- signals and kills ----------------------------------------------------------------------------------------------
+
+SIGNALS = pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=["INT", "TERM", "HUP"])
+
+
+class StoppedError(Exception):
+    pass
+
+
+@pytest.fixture
+def stopping() -> Iterator[None]:
+    """Signals raise an error, as in the command."""
+
+    def stop(number: int, frame: object) -> None:
+        raise StoppedError
+
+    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+def at_rename(monkeypatch: pytest.MonkeyPatch, which: int, do: Callable[[], object]) -> None:
+    """Do something right before a rename, counted from 0."""
+    count = 0
+
+    def noted(rename: Callable[..., object]) -> Callable[..., object]:
+        def renamed(*arguments: object) -> object:
+            nonlocal count
+            count += 1
+            if count == which + 1:
+                do()
+            return rename(*arguments)
+
+        return renamed
+
+    for name in ("replace", "rename"):
+        monkeypatch.setattr(Path, name, noted(getattr(Path, name)))
+
+
+def write_set(folder: Path, content: bytes, names: str = "abc") -> None:
+    with whole_files([folder / name for name in names]) as streams:
+        for stream in streams:
+            stream.write(content)
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+
+
+@SIGNALS
+@pytest.mark.parametrize("which", [0, 1, 2])
+@pytest.mark.usefixtures("stopping")
+def test_a_signal_waits_until_all_files_have_their_names(number, which, tmp_path: Path, monkeypatch):
+    write_set(tmp_path, b"old")
+    before = signal.getsignal(number)
+    at_rename(monkeypatch, which, lambda: os.kill(os.getpid(), number))
+    with pytest.raises(StoppedError):
+        write_set(tmp_path, b"new")
+    assert contents(tmp_path) == dict.fromkeys("abc", b"new")
+    assert signal.getsignal(number) is before
+
+
+@pytest.mark.usefixtures("stopping")
+def test_a_signal_that_another_thread_receives_waits_as_well(tmp_path: Path, monkeypatch):
+    ended = threading.Event()
+    thread = threading.Thread(target=ended.wait)
+    thread.start()
+    try:
+        at_rename(monkeypatch, 1, lambda: signal.pthread_kill(thread.ident, signal.SIGTERM))
+        with pytest.raises(StoppedError):
+            write_set(tmp_path, b"new")
+    finally:
+        ended.set()
+        thread.join()
+    assert contents(tmp_path) == dict.fromkeys("abc", b"new")
+
+
+def test_files_are_written_by_other_threads_too(tmp_path: Path):
+    thread = threading.Thread(target=write_set, args=(tmp_path, b"new"))
+    thread.start()
+    thread.join()
+    assert contents(tmp_path) == dict.fromkeys("abc", b"new")
+
+
+def test_a_signal_that_is_ignored_stays_ignored(tmp_path: Path, monkeypatch):
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        at_rename(monkeypatch, 1, lambda: os.kill(os.getpid(), signal.SIGHUP))
+        write_set(tmp_path, b"new")
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    assert contents(tmp_path) == dict.fromkeys("abc", b"new")
+
+
+def killed(what: str, folder: Path, at: int | None = None) -> None:
+    """Run some lines in a process that is killed at a rename, or that kills itself."""
+    lines = f"""
+import os, signal, sys
+from pathlib import Path
+from polyref.files import passing_folder, whole_files, whole_folder
+folder, count = Path({str(folder)!r}), 0
+def kill(*_):
+    os.kill(os.getpid(), signal.SIGKILL)
+def counted(rename):
+    def renamed(*arguments):
+        global count
+        count += 1
+        if count - 1 == {at}:
+            kill()
+        return rename(*arguments)
+    return renamed
+Path.replace, Path.rename = counted(Path.replace), counted(Path.rename)
+{what}
+"""
+    done = subprocess.run([sys.executable, "-c", lines], capture_output=True, text=True)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+
+
+WRITE_SET = """
+with whole_files([folder / name for name in "abc"]) as streams:
+    for stream in streams:
+        stream.write(b"new")
+"""
+
+
+@pytest.mark.parametrize("at", [0, 1, 2])
+def test_files_of_which_some_are_new_are_refused_until_they_are_written_again(at, tmp_path: Path):
+    write_set(tmp_path, b"old")
+    killed(WRITE_SET, tmp_path, at)
+    paths = [tmp_path / name for name in "abc"]
+    for some in (paths, paths[::-1], paths[2:]):
+        with pytest.raises(InputError) as refused:
+            check_not_mixed(some)
+        assert str(refused.value) == (
+            f"{some[0]}: a run was killed while it replaced this file and others with it: some are new, some old; "
+            f"write them again, or delete {tmp_path / '.a.renaming'} if you have put them right"
+        )
+    with suppress(KeyError), whole_files(paths):
+        raise KeyError  # a run that does not get so far changes nothing about that
+    with pytest.raises(InputError):
+        check_not_mixed(paths)
+    write_set(tmp_path, b"newer")
+    check_not_mixed(paths)
+    assert contents(tmp_path) == dict.fromkeys("abc", b"newer")
+
+
+def test_a_rename_that_fails_leaves_no_mark_unless_files_are_mixed(tmp_path: Path, monkeypatch):
+    def fail() -> None:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    for which, left in ((0, []), (1, [".a.renaming"])):
+        write_set(tmp_path, b"old")
+        with monkeypatch.context() as patch, pytest.raises(PermissionError):
+            at_rename(patch, which, fail)
+            write_set(tmp_path, b"new")
+        assert sorted(contents(tmp_path)) == [*left, "a", "b", "c"]
+
+
+def test_of_two_that_replace_the_same_files_at_once_all_files_are_of_one(tmp_path: Path):
+    for _ in range(5):
+        threads = [threading.Thread(target=write_set, args=(tmp_path, b"%d" % n, "abcdefgh")) for n in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert sorted(contents(tmp_path)) == [*"abcdefgh"]
+        assert len(set(contents(tmp_path).values())) == 1
+
+
+@pytest.mark.parametrize("names", ["abc", "ab", "a"])
+def test_what_a_killed_process_left_goes_when_the_same_file_is_written(names, tmp_path: Path):
+    killed(WRITE_SET + "    streams[0].flush(); kill()\n", tmp_path)
+    assert len(list(tmp_path.iterdir())) == 3
+    write_set(tmp_path, b"new", "b")  # by the first of them
+    write_set(tmp_path, b"new", "xab")
+    assert len(list(tmp_path.glob(".a.*.part"))) == 3
+    write_set(tmp_path, b"new", names)
+    assert not list(tmp_path.glob(".*"))
+
+
+def test_what_a_process_is_still_writing_stays(tmp_path: Path):
+    (tmp_path / ".a.0123456789abcdef.part").write_bytes(b"left")
+    (tmp_path / ".a.mine.part").write_bytes(b"of somebody else")
+    with whole_files([tmp_path / "a"]) as [slow]:
+        slow.write(b"slow")
+        slow.flush()
+        write_set(tmp_path, b"fast", "a")
+        assert (tmp_path / "a").read_bytes() == b"fast"
+    assert contents(tmp_path) == {"a": b"slow", ".a.mine.part": b"of somebody else"}
+
+
+def test_a_file_that_is_swept_before_it_is_locked_is_made_again(tmp_path: Path, monkeypatch):
+    from polyref import files
+
+    lock, swept = files.fcntl.flock, []
+
+    def overtaken(handle: int, how: int) -> None:
+        if not swept:
+            swept.extend(tmp_path.glob(".a.*.part"))
+            swept[0].unlink()
+        lock(handle, how)
+
+    monkeypatch.setattr(files.fcntl, "flock", overtaken)
+    write_set(tmp_path, b"new", "a")
+    assert len(swept) == 1
+    assert contents(tmp_path) == {"a": b"new"}
+
+
+def test_without_locks_files_are_written_and_none_is_swept(tmp_path: Path, monkeypatch):
+    def none(handle: int, how: int) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr("fcntl.flock", none)
+    (tmp_path / ".a.0123456789abcdef.part").write_bytes(b"perhaps at work")
+    write_set(tmp_path, b"new")
+    assert set(contents(tmp_path)) == {"a", "b", "c", ".a.0123456789abcdef.part"}
+
+
+WRITE_FOLDER = """
+with whole_folder(folder / "out") as new:
+    (new / "second").write_bytes(b"")
+"""
+
+
+@pytest.mark.parametrize("at", [0, 1])
+def test_a_folder_is_never_lost(at, tmp_path: Path):
+    with whole_folder(tmp_path / "out") as new:
+        (new / "first").write_bytes(b"")
+    killed(WRITE_FOLDER, tmp_path, at)
+    there = "out" if at == 0 else "out.older"
+    assert sorted(path.name for path in tmp_path.iterdir()) == [there, "out.partial"]
+    assert [path.name for path in (tmp_path / there).iterdir()] == ["first"]
+    with suppress(KeyError), whole_folder(tmp_path / "out"):
+        raise KeyError
+    assert [path.name for path in tmp_path.rglob("*")] == ["out", "first"]
+
+
+@pytest.mark.parametrize("which", [0, 1])
+@pytest.mark.usefixtures("stopping")
+def test_a_signal_between_two_renames_of_folders_waits(which, tmp_path: Path, monkeypatch):
+    for name in ("first", "second"):
+        with monkeypatch.context() as patch, suppress(StoppedError), whole_folder(tmp_path / "out") as new:
+            (new / name).write_bytes(b"")
+            if name == "second":
+                at_rename(patch, which, lambda: os.kill(os.getpid(), signal.SIGTERM))
+    assert [path.name for path in tmp_path.rglob("*")] == ["out", "second"]
+
+
+def test_a_passing_folder_goes_and_takes_those_of_killed_processes_with_it(tmp_path: Path, monkeypatch):
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    killed("with passing_folder() as new:\n    (new / 'big').write_bytes(b'x')\n    kill()\n", tmp_path)
+    [left] = tmp_path.iterdir()
+    assert re.fullmatch("polyref-[0-9a-f]{16}", left.name)
+    (tmp_path / "polyref-examples").mkdir()
+    with passing_folder() as one, passing_folder() as other:
+        assert sorted(tmp_path.iterdir()) == sorted([one, other, tmp_path / "polyref-examples"])
+    assert [path.name for path in tmp_path.iterdir()] == ["polyref-examples"]
+
+
+def test_a_folder_is_taken_by_one_process_at_a_time(tmp_path: Path):
+    refused = pytest.raises(OutputError, match="another run trains in this folder; wait until it ends")
+    with taken(tmp_path), refused, taken(tmp_path):
+        pass
+    with taken(tmp_path):
+        pass
+
+
+# -- errors in words ------------------------------------------------------------------------------------------------
 
 
 def test_errors_of_the_system_become_one_line(tmp_path: Path):

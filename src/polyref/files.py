@@ -2,7 +2,8 @@
 
 In:   paths of files and folders.
 Out:  streams or paths beside them. These are synced to the disk and take their names when the `with` block ends;
-      after an error or a signal nothing is left of them, and an older file stays as it was.
+      after an error or a signal nothing is left of them, and an older file stays as it was. What a killed process
+      leaves goes when the same file is written again.
 Not:  standard output, pipes, compression by the name of a file (data/opening.py).
 
     with writing(path, "give another folder"):      # an OSError becomes an OutputError of one line
@@ -19,11 +20,15 @@ A link stays, and the file that it points to is replaced.
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import re
 import secrets
 import shutil
+import signal
 import stat
+import tempfile
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -32,6 +37,9 @@ from typing import BinaryIO, cast
 from polyref.errors import InputError, OutputError
 
 PARTIAL = ".partial"  # ends the names that whole_path and whole_folder write to
+OLDER = ".older"  # ends the name of a folder that is being replaced
+_MARKER = ".renaming"
+_STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 AnyPath = str | os.PathLike[str]
 
 
@@ -40,21 +48,30 @@ AnyPath = str | os.PathLike[str]
 
 @contextmanager
 def whole_files(paths: Sequence[AnyPath]) -> Iterator[list[BinaryIO]]:
-    """Streams to files beside these; none takes its name before all are complete.
+    """Streams to files beside these; none takes its name before all are complete, and then no signal comes between.
 
-    Their names are drawn, so that several processes may write the same file: the last one stays.
+    Their names are drawn, so that several processes may write the same files: those of the last one stay. Each file is
+    locked while it is written: what is found unlocked is of a process that was killed, and goes.
     """
     targets = [_file(path) for path in paths]
+    folders = {target.parent for target in targets}
+    name = targets[0].name  # all of a set go by the first one: the next set may have fewer files
+    for folder in folders:
+        _sweep(folder, re.compile(rf"\.{re.escape(name)}\.[0-9a-f]{{16}}\.part"))
     # The names are noted before there are such files: a signal between the two must not leave one behind.
-    new = [target.parent / f".{target.name}.{secrets.token_hex(8)}.part" for target in targets]
+    new = [target.parent / f".{name}.{secrets.token_hex(8)}.part" for target in targets]
+    modes = [stat.S_IMODE(target.stat().st_mode) if target.exists() else None for target in targets]
     try:
         with ExitStack() as stack:
-            streams = [stack.enter_context(_synced_stream(*pair)) for pair in zip(new, targets, strict=True)]
+            streams = [stack.enter_context(_locked_stream(*pair)) for pair in zip(new, modes, strict=True)]
             yield streams
-        for one, target in zip(new, targets, strict=True):
-            one.replace(target)
-        for folder in {target.parent for target in targets}:
-            _sync_folder(folder)
+            for stream, mode in zip(streams, modes, strict=True):
+                _complete(stream, mode)
+            with _signals_wait(), _marked(targets, new):
+                for one, target in zip(new, targets, strict=True):
+                    one.replace(target)
+                for folder in folders:
+                    _sync_folder(folder)
     except BaseException:
         for one in new:
             with suppress(OSError):
@@ -73,15 +90,67 @@ def _file(path: AnyPath) -> Path:
 
 
 @contextmanager
-def _synced_stream(path: Path, target: Path) -> Iterator[BinaryIO]:
-    mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else None
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-    with os.fdopen(os.open(path, flags, 0o666 if mode is None else 0o600), "wb") as stream:
+def _locked_stream(path: Path, mode: int | None) -> Iterator[BinaryIO]:
+    """A stream to a new file; `mode` is that of the file which it will replace."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+    with (
+        _locked(path, flags, 0o666 if mode is None else 0o600) as handle,
+        os.fdopen(handle, "wb", closefd=False) as stream,
+    ):
         yield cast(BinaryIO, stream)
-        stream.flush()
-        os.fsync(stream.fileno())
-        if mode is not None:
-            os.fchmod(stream.fileno(), mode)
+
+
+def _complete(stream: BinaryIO, mode: int | None) -> None:
+    """Have all of a stream on the disk."""
+    stream.flush()
+    os.fsync(stream.fileno())
+    if mode is not None:
+        os.fchmod(stream.fileno(), mode)
+
+
+@contextmanager
+def _marked(targets: Sequence[Path], new: Sequence[Path]) -> Iterator[None]:
+    """Have a file beside several ones for as long as some of them may be new and some old; it names them.
+
+    A process that is killed leaves it there, and `check_not_mixed` finds it. It is locked: of two processes that
+    replace the same files, one waits for the other.
+    """
+    if len(targets) == 1:
+        yield
+        return
+    marker = targets[0].with_name(f".{targets[0].name}{_MARKER}")
+    with _locked(marker, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW) as handle:
+        is_left = os.fstat(handle).st_size > 0  # by a process that was killed
+        try:
+            content = "".join(f"{target}\n" for target in targets).encode(errors="surrogateescape")
+            os.pwrite(handle, content, 0)
+            os.ftruncate(handle, len(content))
+            os.fsync(handle)
+            _sync_folder(marker.parent)
+            yield
+        except BaseException:
+            if not is_left and all(one.exists() for one in new):  # nothing was replaced
+                marker.unlink(missing_ok=True)
+            raise
+        marker.unlink(missing_ok=True)
+        _sync_folder(marker.parent)
+
+
+def check_not_mixed(paths: Sequence[AnyPath]) -> None:
+    """Refuse files of which some may be new and some old: whoever replaced them was killed while they were renamed."""
+    given = {os.path.realpath(path): os.fspath(path) for path in paths}
+    for folder in {Path(path).parent for path in given}:
+        for marker in folder.glob(f".*{_MARKER}"):
+            first = str(marker.with_name(marker.name[1:].removesuffix(_MARKER)))  # known also where the rest is cut off
+            named = {first}
+            with suppress(OSError):
+                named |= {*marker.read_bytes().decode(errors="surrogateescape").splitlines()}
+            mixed = [name for path, name in given.items() if path in named]
+            if mixed and marker.exists():  # else another process has just been through
+                problem = "a run was killed while it replaced this file and others with it: some are new, some old"
+                beside = Path(mixed[0]).with_name(marker.name)  # as the path was typed, unless that is a link
+                cure = f"write them again, or delete {beside if beside.exists() else marker} if you have put them right"
+                raise InputError(problem, cure, file=mixed[0])
 
 
 @contextmanager
@@ -119,12 +188,15 @@ def write_whole(path: AnyPath, content: bytes) -> None:
 def whole_folder(path: AnyPath) -> Iterator[Path]:
     """An empty folder beside this one, which takes its place when all files in it are complete.
 
-    As for whole_path, its name ends in `.partial`, and only one process at a time may write it.
+    As for whole_path, its name ends in `.partial`, and only one process at a time may write it. An older folder is
+    called `.older` for the moment between two renames: where a process was killed then, it stands for the one that is
+    not there, and the next call gives it its name back.
     """
     target = Path(os.path.realpath(path))
-    new = Path(f"{target}{PARTIAL}")
+    new, older = Path(f"{target}{PARTIAL}"), Path(f"{target}{OLDER}")
     try:
         with _plain_errors():
+            _put_back(older, target)
             shutil.rmtree(new, ignore_errors=True)
             new.mkdir(parents=True)
             yield new
@@ -133,12 +205,47 @@ def whole_folder(path: AnyPath) -> Iterator[Path]:
             file.chmod(mode)
             _sync(file)
         _sync_folder(new)
-        shutil.rmtree(target, ignore_errors=True)
-        new.rename(target)
-        _sync_folder(target.parent)
+        with _signals_wait():
+            try:
+                with suppress(FileNotFoundError):
+                    target.rename(older)
+                new.rename(target)
+                _sync_folder(target.parent)
+            finally:
+                _put_back(older, target)
     except BaseException:
         shutil.rmtree(new, ignore_errors=True)
         raise
+
+
+def _put_back(older: Path, target: Path) -> None:
+    """Give an older folder its name back if that is free; else it is not needed any more."""
+    if older.exists() and not target.exists():
+        older.rename(target)
+    shutil.rmtree(older, ignore_errors=True)
+
+
+@contextmanager
+def passing_folder() -> Iterator[Path]:
+    """A folder among the system's temporary files, for as long as it is needed.
+
+    It is locked, so that the next one that is made can tell those of killed processes, and remove them.
+    """
+    place = Path(tempfile.gettempdir())
+    _sweep(place, re.compile(r"polyref-[0-9a-f]{16}"))
+    # As above: the name is known first.
+    new = place / f"polyref-{secrets.token_hex(8)}"
+    try:
+        with ExitStack() as stack:
+            while True:
+                with writing(place, "set TMPDIR to a folder with more room"):
+                    new.mkdir(mode=0o700)
+                with suppress(FileNotFoundError):  # swept before it was locked
+                    stack.enter_context(_locked(new, os.O_RDONLY | os.O_DIRECTORY))
+                    break
+            yield new
+    finally:
+        shutil.rmtree(new, ignore_errors=True)
 
 
 def _sync(path: Path) -> None:
@@ -153,6 +260,88 @@ def _sync(path: Path) -> None:
 def _sync_folder(folder: Path) -> None:
     with suppress(OSError):  # not every file system can sync a folder, and its files are safe
         _sync(folder)
+
+
+# -- one process at a time ------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def taken(folder: Path) -> Iterator[None]:
+    """Keep a folder to this process: another one that wants it is refused. The system gives it free, however we end."""
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise OutputError(
+                f"{folder}: another run trains in this folder; wait until it ends, or give another folder"
+            ) from None
+        except OSError:
+            pass  # a file system that knows no locks
+        yield
+    finally:
+        os.close(handle)
+
+
+@contextmanager
+def _locked(path: Path, flags: int, mode: int = 0o666) -> Iterator[int]:
+    """Open a file or a folder that only this process holds; whoever else wants to waits, or leaves it alone."""
+    while True:
+        handle = os.open(path, flags | os.O_CLOEXEC, mode)
+        try:
+            with suppress(OSError):  # a file system that knows no locks
+                fcntl.flock(handle, fcntl.LOCK_EX)
+            if path.exists() and os.path.samestat(path.stat(), os.fstat(handle)):
+                yield handle
+                return
+            # Another process has removed it between the two: once more.
+        finally:
+            os.close(handle)
+
+
+def _sweep(folder: Path, names: re.Pattern[str]) -> None:
+    """Remove what killed processes have left: what has such a name, and is locked by nobody."""
+    with suppress(OSError):
+        for left in [Path(one.path) for one in os.scandir(folder) if names.fullmatch(one.name)]:
+            with suppress(OSError):
+                _remove_unless_locked(left)
+
+
+def _remove_unless_locked(path: Path) -> None:
+    is_folder = path.is_dir()
+    # Some file systems lock only what may be written.
+    handle = os.open(path, os.O_NOFOLLOW | os.O_CLOEXEC | (os.O_RDONLY if is_folder else os.O_RDWR))
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if is_folder:
+            shutil.rmtree(path)
+        else:
+            path.unlink()
+    finally:
+        os.close(handle)
+
+
+@contextmanager
+def _signals_wait() -> Iterator[None]:
+    """Have signals that end a run wait until the block is over.
+
+    Their handlers are exchanged; to block them would not do, since the system gives a signal to any other thread.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield  # handlers run in the main thread only
+        return
+    came: list[int] = []
+    try:
+        with ExitStack() as stack:
+            for number in _STOPPING:
+                handler = signal.getsignal(number)
+                if handler not in (None, signal.SIG_IGN):
+                    stack.callback(signal.signal, number, handler)
+                    signal.signal(number, lambda number, frame: came.append(number))
+            yield
+    finally:
+        for one in came:
+            signal.raise_signal(one)
 
 
 # -- errors in words ------------------------------------------------------------------------------------------------

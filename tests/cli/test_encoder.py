@@ -244,8 +244,34 @@ def test_a_file_where_the_folder_should_be_is_named(run, text: Path):
 def test_a_finished_encoder_is_not_trained_over(run, text: Path, encoder: Path):
     torch_here()
     before = content_of(encoder)
-    refused(run("encoder", "train", text, "-o", encoder, *SMALL), "small holds a finished encoder; give another folder")
+    refused(run("encoder", "train", text, "-o", encoder, *SMALL), "small holds a finished encoder with other settings")
     assert content_of(encoder) == before
+
+
+def test_a_run_that_is_finished_says_so(run, text: Path, tmp_path: Path):
+    torch_here()
+    command = ("encoder", "train", text, "-o", tmp_path / "mine", *SMALL)
+    first = run(*command)
+    before = content_of(tmp_path / "mine")
+    again = run(*command)
+    assert (again.code, again.err) == (0, "")
+    said, shown = again.out.decode().split("\n", 1)
+    assert said == f"{tmp_path / 'mine'}: this encoder is finished; there is nothing left to train"
+    assert first.out.decode().endswith(shown)
+    assert content_of(tmp_path / "mine") == before
+    facts = run(*command, "--json")
+    assert (facts.code, json.loads(facts.out)["name"]) == (0, str(tmp_path / "mine"))
+
+
+def test_two_runs_in_one_folder_are_refused(run, start, text: Path, tmp_path: Path):
+    torch_here()
+    command = ("encoder", "train", text, "-o", tmp_path / "mine", *SMALL, "--epochs", 100_000, "--stop-after", 100_000)
+    process = start(*command)
+    last = time.monotonic() + LONGEST_WAIT
+    while not (tmp_path / "mine" / "training").exists():
+        assert time.monotonic() < last and process.poll() is None, "waited in vain"
+        time.sleep(0.02)
+    refused(run(*command), "mine: another run trains in this folder; wait until it ends, or give another folder")
 
 
 def test_without_torch_training_says_what_to_install(run, text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -74,6 +74,25 @@ def test_a_run_with_workers_that_is_stopped_leaves_no_half_file(number, code, st
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("workers", [1, 2])
+def test_what_a_killed_run_left_goes_with_the_next_run(workers, run_apart, start: Start, tmp_path: Path):
+    """Only the main process is killed: its workers end by themselves."""
+    output, options = tmp_path / "out.jsonl", ("--workers", workers, "--engine", "plain")
+    process, other = (start("expand", "-", "-o", output, *options) for _ in range(2))
+    process.stdin.write(caption_lines(10 * CHUNK).encode())
+    process.stdin.flush()
+    wait_for(lambda: len(temporary_files(tmp_path)) == 2 and any(p.stat().st_size for p in temporary_files(tmp_path)))
+    process.kill()
+    process.wait(LONGEST_WAIT)
+    process.stdin.close()
+    wait_for(lambda: process.stderr.read() is not None)  # until no worker has it open
+    assert run_apart("expand", "-", "-o", output, stdin=caption_lines(3).encode()).code == 0
+    assert len(temporary_files(tmp_path)) == 1  # that of the run that goes on
+    assert other.communicate(caption_lines(4).encode(), LONGEST_WAIT) and other.returncode == 0
+    assert [path.name for path in tmp_path.iterdir()] == ["out.jsonl"]
+    assert len(output.read_text().splitlines()) == 4
+
+
 @pytest.mark.parametrize("times", [2, 20])
 def test_pressing_again_and_again_while_it_cleans_up_is_no_fault(times, start: Start, tmp_path: Path):
     process = start("expand", "-", "-o", tmp_path / "out.jsonl", "--workers", 2, "--engine", "plain")

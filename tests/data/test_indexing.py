@@ -2,10 +2,12 @@
 
 import gzip
 import json
+import mmap
 import multiprocessing
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -150,6 +152,46 @@ def test_a_file_that_changes_while_it_is_read_is_refused(file, indexes, monkeypa
     assert names(indexes) == []
 
 
+def in_place(file: Path, content: str) -> None:
+    file.write_text(content)
+
+
+def by_another_file(file: Path, content: str) -> None:
+    file.with_name("new").write_text(content)
+    file.with_name("new").replace(file)
+
+
+def through_a_map(file: Path, content: str) -> None:
+    with file.open("r+b") as opened, mmap.mmap(opened.fileno(), 0) as mapped:
+        mapped[:] = content.encode()
+
+
+@pytest.mark.parametrize("change", [in_place, by_another_file, through_a_map])
+@pytest.mark.parametrize("is_old", [False, True])
+def test_a_change_that_keeps_size_and_date_is_noticed(change, is_old, file, monkeypatch: pytest.MonkeyPatch):
+    if is_old:
+        monkeypatch.setattr(indexing_module, "_SETTLED", -1)
+    before = file.stat()
+    open_index(Input.of(file))
+    time.sleep(0.02)  # the clock of the system's dates is coarse
+    change(file, file.read_text().replace("eins", "zwei"))
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert (file.stat().st_size, file.stat().st_mtime_ns) == (before.st_size, before.st_mtime_ns)
+    with pytest.raises(InputError, match="the file has changed since it was indexed"):
+        open_index(Input.of(file))
+
+
+def test_a_file_is_hashed_again_only_if_it_may_have_changed(file, monkeypatch: pytest.MonkeyPatch):
+    stamp, times = indexing_module._stamp, []
+    monkeypatch.setattr(indexing_module, "_stamp", lambda path: times.append(path) or stamp(path))
+    for settled_after, expected in ((10**18, [2, 1, 1]), (-1, [1, 0, 0])):  # written a moment ago, or long before
+        monkeypatch.setattr(indexing_module, "_SETTLED", settled_after)
+        for hashed in expected:
+            times.clear()
+            open_index(Input.of(file))
+            assert len(times) == hashed
+
+
 def test_a_file_that_is_gone_is_refused(file):
     open_index(Input.of(file))
     file.unlink()
@@ -217,6 +259,40 @@ def test_an_index_that_is_not_whole_is_made_again(spoil, file, indexes, monkeypa
     open_index(Input.of(file))
     assert len(times) == 1
     assert names(indexes) == [folder.name]
+
+
+def flip(path: Path, place: int, bits: int = 1) -> None:
+    content = bytearray(path.read_bytes())
+    content[place] ^= bits
+    path.write_bytes(content)
+
+
+def everything(corpus: Corpus) -> list[object]:
+    return [corpus.fingerprint, corpus.broken, corpus.tabbed, *[corpus.example(n) for n in range(len(corpus))]]
+
+
+def test_an_index_that_is_damaged_anywhere_is_made_again(file, indexes, monkeypatch: pytest.MonkeyPatch):
+    expected = everything(open_index(Input.of(file)))
+    [folder] = indexes.iterdir()
+    times = reads(monkeypatch)
+    count = 0
+    for name in names(folder):
+        size = (folder / name).stat().st_size
+        for place in {0, size // 3, size // 2, size - 1} if size else ():
+            flip(folder / name, place)
+            assert everything(open_index(Input.of(file))) == expected, (name, place)
+            count += name != ABOUT
+            assert len(times) >= count
+    assert names(indexes) == [folder.name]
+
+
+def test_a_damaged_index_of_a_file_that_has_changed_is_not_made_again(file, indexes):
+    open_index(Input.of(file))
+    [folder] = indexes.iterdir()
+    flip(folder / "references.bin", 0)
+    file.write_text(file.read_text().replace("eins", "uno"))
+    with pytest.raises(InputError, match="the file has changed since it was indexed; add --reindex"):
+        open_index(Input.of(file))
 
 
 def test_nothing_is_left_of_a_file_that_is_refused(file, indexes):

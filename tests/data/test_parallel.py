@@ -1,6 +1,9 @@
 """Parallel text: files whose lines belong together."""
 
 import gzip
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -135,6 +138,45 @@ def test_a_folder_in_the_place_of_a_file_is_refused_before_anything_is_written(t
     with pytest.raises(OutputError, match=r"out\.ref1: this is not a file"):
         write(EXAMPLES, tmp_path / "out.src")
     assert [path.name for path in tmp_path.iterdir()] == ["out.ref1"]
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+import polyref
+replace, count = Path.replace, 0
+def counted(*paths):
+    global count
+    count += 1
+    if count == 2:
+        os.kill(os.getpid(), getattr(signal, sys.argv[3]))
+    return replace(*paths)
+Path.replace = counted
+polyref.write(polyref.read(sys.argv[1]), sys.argv[2])
+"""
+
+
+def test_files_of_which_some_are_new_are_refused_until_they_are_written_again(tmp_path: Path):
+    """The process is killed after the first of three files has its name."""
+    write([Example("x", "s", (Reference("old"), Reference("older")))], tmp_path / "out.src")
+    write([Example("x", "t", (Reference("new"), Reference("newer")))], tmp_path / "in.jsonl")
+    paths = [str(tmp_path / name) for name in ("in.jsonl", "out.src")]
+    subprocess.run([sys.executable, "-c", KILLED, *paths, "SIGKILL"])
+    for given in (tmp_path / "out.src", tmp_path / "out", [tmp_path / "out.src", tmp_path / "out.ref1"]):
+        with pytest.raises(InputError, match=r"out\.src: a run was killed while it replaced this file and others"):
+            list(read(given))
+    write(read(paths[0]), paths[1])
+    assert short(paths[1]) == [("1", "t", ["new", "newer"])]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["in.jsonl", "out.ref0", "out.ref1", "out.src"]
+
+
+def test_a_program_that_a_signal_ends_leaves_all_files_new(tmp_path: Path):
+    """Without a handler of its own: the system would end it at once."""
+    write([Example("x", "s", (Reference("old"), Reference("older")))], tmp_path / "out.src")
+    write([Example("x", "t", (Reference("new"), Reference("newer")))], tmp_path / "in.jsonl")
+    paths = [str(tmp_path / name) for name in ("in.jsonl", "out.src")]
+    assert subprocess.run([sys.executable, "-c", KILLED, *paths, "SIGTERM"]).returncode == -signal.SIGTERM
+    assert short(paths[1]) == [("1", "t", ["new", "newer"])]
 
 
 def test_parallel_text_cannot_go_to_standard_output():

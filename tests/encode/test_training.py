@@ -31,6 +31,7 @@ from polyref.encode.language_model import LanguageModel, adaptive_cutoffs, expor
 from polyref.encode.training import train_encoder  # noqa: E402
 from polyref.encode.vectors import WordVectors  # noqa: E402
 from polyref.errors import InputError, OutputError, PolyrefError, SettingsError  # noqa: E402
+from polyref.files import taken  # noqa: E402
 from polyref.fit import Decay, FitSettings  # noqa: E402
 from polyref.text import TextSettings  # noqa: E402
 
@@ -431,11 +432,35 @@ def test_a_finished_folder_holds_three_files(trained: ContextEncoder):
     assert json.loads((folder / "config.json").read_text())["training"]["sentences"] > 50
 
 
-def test_a_finished_folder_is_not_trained_into(trained: ContextEncoder, text: str):
-    before = weights_in(Path(trained.name))
-    with pytest.raises(SettingsError, match="holds a finished encoder; give another folder, or delete it"):
-        train_encoder([text], trained.name, SETTINGS)
-    assert weights_in(Path(trained.name)) == before
+def test_a_finished_folder_is_not_trained_into(trained: ContextEncoder, text: str, tmp_path: Path):
+    before = digest_of(Path(trained.name))
+    other = tmp_path / "other.txt"
+    other.write_text(Path(text).read_text() + "a tall dog waits at the old park\n")
+    refused = "holds a finished encoder with other settings or other text; give another folder, or delete it"
+    for given, settings in ((text, SETTINGS), (str(other), settings_with(epochs=12))):
+        with pytest.raises(SettingsError, match=refused):
+            train_encoder([given], trained.name, settings)
+    assert digest_of(Path(trained.name)) == before
+
+
+@pytest.mark.parametrize("choices", [{}, {"save_every": 7}])
+def test_a_run_that_is_finished_is_only_opened(trained: ContextEncoder, text: str, choices):
+    """Also where it was killed before its checkpoints were gone."""
+    before, folder = digest_of(Path(trained.name)), Path(trained.name)
+    (folder / "training" / "checkpoints").mkdir(parents=True)
+    again = train_encoder([text], trained.name, settings_with(epochs=12, **choices), on_start=stop)
+    assert again.hash == trained.hash
+    assert digest_of(folder) == before
+    assert not (folder / "training").exists()
+
+
+def test_one_run_at_a_time_trains_in_a_folder(text: str, tmp_path: Path):
+    folder = tmp_path / "encoder"
+    folder.mkdir()
+    with taken(folder), pytest.raises(OutputError, match="another run trains in this folder; wait until it ends"):
+        train_encoder([text], folder, SETTINGS)
+    assert list(folder.iterdir()) == []
+    train_encoder([text], folder, SETTINGS)
 
 
 def digest_of(folder: Path) -> dict[str, str]:

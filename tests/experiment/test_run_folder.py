@@ -17,9 +17,9 @@ import made_up  # noqa: E402
 
 import polyref  # noqa: E402
 from polyref.errors import OutputError, SettingsError  # noqa: E402
-from polyref.experiment.folder import taken  # noqa: E402
 from polyref.experiment.reading import read_recipe  # noqa: E402
 from polyref.experiment.training import train_recipe  # noqa: E402
+from polyref.files import taken  # noqa: E402
 from polyref.model.folder import load_model  # noqa: E402
 
 

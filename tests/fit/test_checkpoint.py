@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -15,7 +16,7 @@ torch = pytest.importorskip("torch")
 
 from small_runs import BATCHES, SETTINGS, Line, checkpoint_in, content_of, stopped, train, weights_of  # noqa: E402
 
-from polyref.errors import SettingsError  # noqa: E402
+from polyref.errors import InputError, SettingsError  # noqa: E402
 from polyref.fit import Decay  # noqa: E402
 from polyref.fit.checkpoint import (  # noqa: E402
     Counters,
@@ -173,6 +174,22 @@ def test_a_checkpoint_that_was_not_finished_is_passed_over_and_removed(tmp_path:
     resumed, _ = train(tmp_path)
     assert weights_of(resumed) == uninterrupted
     assert not unfinished.exists()
+
+
+def test_a_checkpoint_that_was_being_replaced_stands_for_the_new_one_until_that_is_there(
+    tmp_path: Path, uninterrupted: bytes
+):
+    stopped(tmp_path, 11)
+    [last] = (tmp_path / "checkpoints").iterdir()
+    shutil.copytree(last, f"{last}.older")
+    (tmp_path / "best.safetensors.partial").write_bytes(b"half")
+    (last / "counters.json").write_text("damaged")
+    with pytest.raises(InputError, match="the checkpoint cannot be read"):
+        where_it_stands(tmp_path)
+    shutil.rmtree(last)
+    resumed, _ = train(tmp_path)
+    assert weights_of(resumed) == uninterrupted
+    assert not list(tmp_path.rglob("*.older")) and not list(tmp_path.rglob("*.partial"))
 
 
 def test_an_older_checkpoint_that_was_not_quite_removed_is_passed_over(tmp_path: Path, uninterrupted: bytes):

@@ -55,10 +55,18 @@ def train(
     if threads is not None:
         check_size("threads", threads, MOST_THREADS)
         torch.set_num_threads(threads)
-    with _progress(settings.fit, quiet=as_json) as (on_start, on_step):
+    started: list[Corpus] = []
+    with _progress(settings.fit, quiet=as_json) as (show_start, on_step):
+
+        def on_start(corpus: Corpus) -> None:
+            started.append(corpus)
+            show_start(corpus)
+
         train_encoder(
             texts, output, settings, vectors=vectors, without=without or (), on_start=on_start, on_step=on_step
         )
+    if not started and not as_json:
+        typer.echo(f"{o.printable(output)}: this encoder is finished; there is nothing left to train")
     show(output, as_json=as_json)
 
 

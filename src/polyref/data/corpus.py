@@ -5,6 +5,7 @@ Out:  a Corpus: ids, sources and references by number, in memory or in a folder 
 Not:  the order of a training run (schedule/).
 
 A file that has changed since its index was made is refused: a training run must not go on with other data unnoticed.
+An index that is damaged is made anew: each of its files has a checksum, which is looked at once in a run.
 """
 
 from __future__ import annotations
@@ -18,7 +19,6 @@ import os
 import platform
 import secrets
 import shutil
-import tempfile
 import weakref
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -27,8 +27,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from time import sleep
+from time import sleep, time_ns
 from typing import Any, BinaryIO
+from zlib import crc32
 
 import numpy as np
 import numpy.typing as npt
@@ -39,18 +40,19 @@ from polyref.data.opening import located
 from polyref.data.reading import Input, ReadSettings
 from polyref.errors import InputError
 from polyref.example import Example, PseudoReference, Reference
-from polyref.files import reading, whole_files, writing
+from polyref.files import passing_folder, reading, whole_files, writing
 
 Array = npt.NDArray[Any]
 Stamp = dict[str, Any]  # what a file is known by
 OnProgress = Callable[[int], None]  # is told now and then how many examples have been indexed
 ABOUT = "index.json"
-VERSION = 1
+VERSION = 2
 _HOST = platform.node()[:40]
 _TRIES, _PAUSE = 50, 0.02  # opening an index that other runs make anew
 _LARGE = 1 << 28
 _GAP = 1 << 12  # bytes that are rather read than passed over
 _PIECE = 1 << 20  # bytes that are read together, about
+_SETTLED = 2 * 10**9  # nanoseconds in which the date of a file may stay the same while its content changes
 _TEXTS = ("ids", "sources", "references", "lattices")
 _NUMBERS = {
     "gold": "I",  # gold references of each example
@@ -292,14 +294,38 @@ def save_corpus(
     arrays = {**filling.starts(), **{f"{name}-numbers": values for name, values in filling.numbers().items()}}
     for name, values in arrays.items():
         np.save(folder / f"{name}.npy", values, allow_pickle=False)
-    files = {path.name: path.stat().st_size for path in sorted(folder.iterdir())}
-    write_about(folder, {"version": VERSION, "files": files, **filling.about(), **about})
+    paths = sorted(folder.iterdir())
+    files = {path.name: path.stat().st_size for path in paths}
+    checksums = {path.name: _checksum(path) for path in paths}
+    write_about(folder, {"version": VERSION, "files": files, "checksums": checksums, **filling.about(), **about})
 
 
 def write_about(folder: Path, about: dict[str, Any]) -> None:
     """Say what the corpus in a folder is about."""
+    about = {**about, "checksum": _own_checksum(about)}
     with whole_files([folder / ABOUT]) as [stream]:  # several ranks of a run may write it at once
         stream.write((json.dumps(about, indent=1) + "\n").encode())
+
+
+def _own_checksum(about: dict[str, Any]) -> int:
+    return crc32(json.dumps({**about, "checksum": None}, sort_keys=True).encode())
+
+
+def _checksum(path: Path) -> int:
+    """Read, not mapped: the pages of a large file would count as memory."""
+    value = 0
+    with path.open("rb", buffering=0) as file:
+        while piece := file.read(_PIECE):
+            value = crc32(piece, value)
+    return value
+
+
+def _is_sound(folder: Path, about: dict[str, Any]) -> bool:
+    """Whether every file of an index is what it was when it was written."""
+    try:
+        return all(_checksum(folder / name) == about["checksums"][name] for name in about["files"])
+    except (OSError, KeyError):
+        return False
 
 
 def about_corpus(folder: Path) -> dict[str, Any] | None:
@@ -309,7 +335,8 @@ def about_corpus(folder: Path) -> dict[str, Any] | None:
         whole = all((folder / name).stat().st_size == size for name, size in about["files"].items())
         whole &= set(_FILES) <= set(about["files"])
         kinds = {"fingerprint": str, "broken": int, "tabbed": int}
-        whole &= about["version"] == VERSION and all(isinstance(about[key], kind) for key, kind in kinds.items())
+        whole &= about["version"] == VERSION and about["checksum"] == _own_checksum(about)
+        whole &= all(isinstance(about[key], kind) for key, kind in kinds.items())
         return about if whole else None
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
@@ -373,15 +400,10 @@ def indexed(
     if input.can_be_read_again:
         yield open_index(input, folder=folder, renew=renew, on_progress=on_progress)
         return
-    passing = Path(tempfile.gettempdir(), f"polyref-{secrets.token_hex(8)}")
-    # Its name is known before there is such a folder: a signal between the two must not leave one behind.
-    try:
+    with passing_folder() as passing:
         with writing(passing.parent, "set TMPDIR to a folder with more room"):
-            passing.mkdir(mode=0o700)
             _save(input, passing, [], on_progress)
         yield open_corpus(passing)
-    finally:
-        shutil.rmtree(passing, ignore_errors=True)
 
 
 def open_index(
@@ -397,17 +419,20 @@ def open_index(
         if not path.is_file():
             raise InputError("there is no such file", "check the path", file=name)
     place = (folder or default_folder()) / _name(files, input.settings)
+    _sweep(place)
     about = None if renew else about_corpus(place)
     if about is not None and _has_stamps(about, files):
         stamps = _checked_stamps(about["source"], files, input)
-        if stamps != about["source"]:
-            with suppress(OSError):  # the next run reads the file once more, and no harm is done
-                write_about(place, {**about, "source": stamps})
-        return open_corpus(place)
+        if _is_sound(place, about):
+            if stamps != about["source"]:
+                with suppress(OSError):  # the next run reads the file once more, and no harm is done
+                    write_about(place, {**about, "source": stamps})
+            return open_corpus(place)
     stamps = [_stamp(path) for path in files]
     with writing(place.parent, "name another folder of indexes"), _new_folder(place, stamps, renew) as fresh:
         _save(input, fresh, stamps, on_progress)
-        if any(_differs(path, stamp) for path, stamp in zip(files, stamps, strict=True)):
+        pairs = zip(files, stamps, strict=True)
+        if any(_differs(path, stamp) and _stamp(path)["hash"] != stamp["hash"] for path, stamp in pairs):
             raise InputError("the file changed while it was read", "start again when it is complete", file=input.name)
     return open_corpus(place)
 
@@ -426,26 +451,35 @@ def _name(files: list[Path], settings: ReadSettings) -> str:
 
 
 def _stamp(path: Path) -> Stamp:
-    """The size and the date of a file, and a hash of what it holds."""
+    """What the system knows of a file, and a hash of what it holds."""
     with reading(path, "cannot be read", "check the file"), path.open("rb") as file:
-        found = path.stat()
+        known = _known(path)
+        # What was written a moment ago can be written again without a change of its dates.
+        is_settled = time_ns() - max(known["changed"], known["touched"]) > _SETTLED
         content = hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
-    return {"file": path.name, "size": found.st_size, "changed": found.st_mtime_ns, "hash": content}
+    return {"file": path.name, **known, "settled": is_settled, "hash": content}
+
+
+def _known(path: Path) -> Stamp:
+    """Anyone can set the date of a file's content; the date of its last change of any kind is the system's own."""
+    found = path.stat()
+    dates = {"changed": found.st_mtime_ns, "touched": found.st_ctime_ns}
+    return {"size": found.st_size, **dates, "inode": found.st_ino}
 
 
 def _differs(path: Path, stamp: Stamp) -> bool:
-    found = path.stat()
-    return (found.st_size, found.st_mtime_ns) != (stamp.get("size"), stamp.get("changed"))
+    """Whether a file may hold something else; its hash tells."""
+    return stamp.get("settled") is not True or any(stamp.get(key) != value for key, value in _known(path).items())
 
 
-def _has_stamps(about: dict[str, Any], files: list[Path]) -> bool:
+def _has_stamps(about: dict[str, Any], files: Sequence[object]) -> bool:
     """Whether an index says of each file what it was made from."""
     stamps = about.get("source")
     return isinstance(stamps, list) and len(stamps) == len(files) and all(isinstance(one, dict) for one in stamps)
 
 
 def _checked_stamps(stamps: list[Stamp], files: list[Path], input: Input) -> list[Stamp]:
-    """The stamps of today; a file that is not what it was is refused."""
+    """The stamps of today; a file that is not what it was is refused. Most need not be read for that."""
     today = [_stamp(path) if _differs(path, stamp) else stamp for path, stamp in zip(files, stamps, strict=True)]
     # A copy with another date is the same file.
     if any(new["hash"] != old.get("hash") for new, old in zip(today, stamps, strict=True) if new is not old):
@@ -462,14 +496,13 @@ def _new_folder(place: Path, stamps: list[Stamp], renew: bool) -> Iterator[Path]
     gone while it is opened.
     """
     place.parent.mkdir(parents=True, exist_ok=True)
-    _sweep(place)
     fresh = place.with_name(f".{place.name}.{os.getpid()}.{_HOST}.{secrets.token_hex(8)}")
     older = fresh.with_name(fresh.name + ".old")
     try:
         fresh.mkdir(mode=0o700)
         yield fresh
         try:
-            if renew or (about_corpus(place) or {}).get("source") != stamps:
+            if renew or not _is_index_of(place, stamps):
                 with suppress(FileNotFoundError):
                     place.rename(older)
                 fresh.rename(place)
@@ -479,6 +512,14 @@ def _new_folder(place: Path, stamps: list[Stamp], renew: bool) -> Iterator[Path]
     finally:
         shutil.rmtree(fresh, ignore_errors=True)
         shutil.rmtree(older, ignore_errors=True)
+
+
+def _is_index_of(place: Path, stamps: list[Stamp]) -> bool:
+    """Whether another run has made an index of the same files in the meantime."""
+    about = about_corpus(place)
+    if about is None or not _has_stamps(about, stamps) or not _is_sound(place, about):
+        return False
+    return all(old.get("hash") == new["hash"] for old, new in zip(about["source"], stamps, strict=True))
 
 
 def _sweep(place: Path) -> None:

@@ -7,6 +7,7 @@ Not:  the model (language_model.py), the loop (fit/), the folder's form (context
 
 from __future__ import annotations
 
+import json
 import math
 import shutil
 from collections.abc import Callable, Iterator, Sequence
@@ -17,14 +18,14 @@ from typing import Any
 import numpy as np
 import torch
 
-from polyref.encode.context import CONFIG, ContextEncoder, EncoderFolder, write_folder
+from polyref.encode.context import CONFIG, ContextEncoder, EncoderFolder, read_config, write_folder
 from polyref.encode.corpus import Corpus, TrainingText, TrainSettings, read_corpus, spread
 from polyref.encode.encoder import measure_baseline, unrelated_sentences
 from polyref.encode.language_model import LanguageModel, exported, learn_spelling
 from polyref.encode.network import INPUT_STEP, STATE_STEP, on_grid
 from polyref.encode.vectors import WordVectors
 from polyref.errors import SettingsError
-from polyref.files import writing
+from polyref.files import taken, writing
 from polyref.fit import run_fingerprint
 from polyref.fit.checkpoint import Counters, has_checkpoint
 from polyref.fit.loop import Step, fit
@@ -48,30 +49,56 @@ def train_encoder(
 ) -> ContextEncoder:
     """Train an encoder into a folder, and open it. A run that was killed goes on where it was, given the same settings.
 
-    `on_start` is told what is trained on, `on_step` each update and epoch, with the number of batches in an epoch.
+    One that is finished is only opened. `on_start` is told what is trained on, `on_step` each update and epoch, with
+    the number of batches in an epoch.
     """
     settings = settings or TrainSettings()
     folder = Path(folder)
-    if (folder / CONFIG).exists():
-        raise SettingsError(f"{folder} holds a finished encoder", "give another folder, or delete it")
     table = None if vectors is None else WordVectors.load(vectors)
     if table is not None:
         settings = replace(settings, model=replace(settings.model, vector_size=table.size))
     elif settings.model.freeze:
         raise SettingsError("there are no vectors to freeze", "give a table of vectors")
+    _check_finished(folder, settings)  # before the text is read, which may take a while
     corpus = read_corpus(paths, without, settings, table)
-    on_start(corpus)
     work = folder / "training"
     with writing(folder, "give another folder"):
-        work.mkdir(parents=True, exist_ok=True)
-    model = make_model(corpus, settings, table, resuming=has_checkpoint(work))
-    counters = _fit(model, corpus, settings, "" if table is None else table.hash, work, on_step)
-    config = _description(model, corpus, settings, table, counters)
-    found = centred(EncoderFolder(config, corpus.vocabulary, exported(model), hash=""), corpus)
-    # A folder with a description is a finished one: it is written once, when all is known.
-    write_folder(folder, found.config, found.vocabulary, found.weights)
-    shutil.rmtree(work)
-    return ContextEncoder.load(str(folder))
+        folder.mkdir(parents=True, exist_ok=True)
+    with taken(folder):
+        if not _check_finished(folder, settings, _text_facts(corpus, table)):
+            on_start(corpus)
+            with writing(folder, "give another folder"):
+                work.mkdir(exist_ok=True)
+            model = make_model(corpus, settings, table, resuming=has_checkpoint(work))
+            counters = _fit(model, corpus, settings, "" if table is None else table.hash, work, on_step)
+            config = _description(model, corpus, settings, table, counters)
+            found = centred(EncoderFolder(config, corpus.vocabulary, exported(model), hash=""), corpus)
+            # A folder with a description is a finished one: it is written once, when all is known.
+            write_folder(folder, found.config, found.vocabulary, found.weights)
+        shutil.rmtree(work, ignore_errors=True)
+        return ContextEncoder.load(str(folder))
+
+
+def _check_finished(folder: Path, settings: TrainSettings, facts: dict[str, Any] | None = None) -> bool:
+    """Whether an encoder with these settings, and of this text, is finished in a folder; another one is refused."""
+    if not (folder / CONFIG).exists():
+        return False
+    training = read_config(folder).get("training")
+    known = training if isinstance(training, dict) else {}
+    wanted = {"settings": _as_written(settings), **(facts or {})}
+    there = {**known, "settings": _as_written(known.get("settings"))}
+    if any(there.get(name) != value for name, value in wanted.items()):
+        problem = f"{folder} holds a finished encoder with other settings or other text"
+        raise SettingsError(problem, "give another folder, or delete it")
+    return True
+
+
+def _as_written(settings: TrainSettings | object) -> Any:
+    """Settings as JSON has them, without what changes nothing about an encoder."""
+    written = json.loads(json.dumps(asdict(settings) if isinstance(settings, TrainSettings) else settings))
+    if isinstance(written, dict) and isinstance(written.get("fit"), dict):
+        written["fit"].pop("save_every", None)
+    return written
 
 
 def _fit(
@@ -117,11 +144,7 @@ def _description(
         "perplexity": None if counters.best is None else round(counters.best, 3),
         "licence": settings.licence,
         "training": {
-            "text_hash": corpus.hash,
-            "sentences": corpus.sentences,
-            "training_words": corpus.training.tokens,
-            "validation_words": corpus.validation.tokens,
-            "vectors_hash": None if table is None else table.hash,
+            **_text_facts(corpus, table),
             "epochs": counters.epoch,
             "best_epoch": counters.best_epoch + 1,
             "perplexity_by_epoch": counters.history,
@@ -129,6 +152,17 @@ def _description(
         },
         "word_share": WORD_SHARE,
         "baseline": 0.0,
+    }
+
+
+def _text_facts(corpus: Corpus, table: WordVectors | None) -> dict[str, Any]:
+    """What an encoder was trained on."""
+    return {
+        "text_hash": corpus.hash,
+        "sentences": corpus.sentences,
+        "training_words": corpus.training.tokens,
+        "validation_words": corpus.validation.tokens,
+        "vectors_hash": None if table is None else table.hash,
     }
 
 

@@ -10,9 +10,7 @@ keeps everything. Its time goes on as well.
 
 from __future__ import annotations
 
-import fcntl
 import json
-import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -20,7 +18,6 @@ from math import exp
 from pathlib import Path
 from typing import TextIO
 
-from polyref.errors import OutputError
 from polyref.files import write_whole, writing
 from polyref.fit.checkpoint import Counters
 from polyref.fit.loop import Step
@@ -34,24 +31,6 @@ def make_folder(path: str | Path) -> Path:
     with writing(path, "give another folder"):
         Path(path).mkdir(parents=True, exist_ok=True)
     return Path(path)
-
-
-@contextmanager
-def taken(folder: Path) -> Iterator[None]:
-    """Keep a folder to this process: another one that wants it is refused. The system gives it free, however we end."""
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise OutputError(
-                f"{folder}: another run trains in this folder; wait until it ends, or give another folder"
-            ) from None
-        except OSError:
-            pass  # a file system that knows no locks
-        yield
-    finally:
-        os.close(handle)
 
 
 class Log:

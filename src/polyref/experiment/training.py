@@ -20,7 +20,7 @@ import torch
 from polyref.data import Input, ReadSettings, open_output, read
 from polyref.data.corpus import Corpus, open_index
 from polyref.errors import InputError, SettingsError
-from polyref.experiment.folder import Log, make_folder, open_log, taken
+from polyref.experiment.folder import Log, make_folder, open_log
 from polyref.experiment.inputs import check_files, expanded, find_vocabularies, texts_of
 from polyref.experiment.pairs import Collation, PairBatches
 from polyref.experiment.reading import toml_of
@@ -28,6 +28,7 @@ from polyref.experiment.recipe import Recipe, Stage
 from polyref.experiment.validation import Validation
 from polyref.features.features import Features
 from polyref.feed import Stream
+from polyref.files import taken
 from polyref.fit import run_fingerprint
 from polyref.fit.checkpoint import BEST, Counters, has_checkpoint, where_it_stands
 from polyref.fit.loop import Step, check_run, fit, is_finished

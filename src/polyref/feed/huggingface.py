@@ -18,8 +18,6 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import islice
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -33,6 +31,7 @@ from polyref.example import Example
 from polyref.expansion import ExpandSettings, Tools, expand
 from polyref.feed.lines import prompt_completion
 from polyref.feed.stream import Stream
+from polyref.files import passing_folder
 from polyref.score import METRICS, metrics_of
 
 Dataset: TypeAlias = Any  # a datasets.Dataset, which has no types
@@ -56,8 +55,8 @@ def from_dataset(
 
 
 def _read(dataset: Dataset, fields: Fields | None, require_source: bool, losses: Losses | None) -> Iterator[Example]:
-    with TemporaryDirectory(prefix="polyref-") as folder:
-        path = Path(folder) / "dataset.parquet"
+    with passing_folder() as folder:
+        path = folder / "dataset.parquet"
         with pyarrow("pyarrow.parquet").ParquetWriter(path, dataset.features.arrow_schema) as writer:
             for table in dataset.with_format("arrow").iter(_AT_ONCE):
                 writer.write_table(table.replace_schema_metadata(writer.schema.metadata))
@@ -79,8 +78,8 @@ def to_dataset(examples: Iterable[Example], fields: Fields | None = None) -> Dat
     that are lists of messages, are JSON in a column with ":json" at the end of its name.
     """
     datasets, parquet = _datasets(), pyarrow("pyarrow.parquet")
-    with TemporaryDirectory(prefix="polyref-") as folder:
-        path = Path(folder) / "dataset.parquet"
+    with passing_folder() as folder:
+        path = folder / "dataset.parquet"
         report = write(examples, path, fields)
         if report.not_kept:
             raise InputError(f"a data set cannot hold {report.not_kept}", "write JSON Lines")

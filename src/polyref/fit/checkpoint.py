@@ -21,7 +21,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
 from polyref.errors import InputError, SettingsError
-from polyref.files import PARTIAL, whole_folder, whole_path, words_of, writing
+from polyref.files import OLDER, PARTIAL, whole_folder, whole_path, words_of, writing
 from polyref.settings import Declared, Key, check
 
 BEST = "best.safetensors"
@@ -89,6 +89,7 @@ def save_checkpoint(folder: Path, state: State, counters: Counters, run: str) ->
         for old in checkpoints.iterdir():
             if old.name != name:
                 shutil.rmtree(old, ignore_errors=True)
+        Path(f"{folder / BEST}{PARTIAL}").unlink(missing_ok=True)  # of a run that was killed; there may be no new best
 
 
 def load_checkpoint(folder: Path, state: State, run: str) -> Counters | None:
@@ -144,7 +145,8 @@ def has_checkpoint(folder: Path) -> bool:
 def _last(folder: Path) -> Path | None:
     """The newest checkpoint that is whole."""
     found = [path for path in (folder / _CHECKPOINTS).glob("*-*-*") if path.suffix != PARTIAL]
-    return max(found, default=None)
+    # One that was being replaced stands for the new one, where that is not there.
+    return max(found, key=lambda path: (path.name.removesuffix(OLDER), path.suffix != OLDER), default=None)
 
 
 def _unreadable(file: Path, problem: str) -> InputError:

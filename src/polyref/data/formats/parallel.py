@@ -18,6 +18,7 @@ from polyref.data.formats.format import FileFormat, Reading, Spool
 from polyref.data.formats.jsonl import is_whole, record_line
 from polyref.data.opening import Line, Opened, open_input, open_outputs, text_lines, without_compression
 from polyref.errors import InputError, OutputError
+from polyref.files import check_not_mixed
 
 SOURCE = ".src"
 _REFERENCES = re.compile(r"\.ref([0-9]*)(?:\.gz|\.zst)?")
@@ -87,6 +88,7 @@ def read_parallel(reading: Reading) -> Iterator[Line]:
         raise reading.wrong("there are no files of references", cure)
     with ExitStack() as stack:
         files = [reading.file, *[stack.enter_context(open_input(path)) for path in reading.others]]
+        check_not_mixed([file.path for file in files if file.path != "-"])
         number = 0
         for number, (source, *references) in enumerate(side_by_side(files, reading.max_line_bytes), 1):
             given = [text for text in references if text and not text.isspace()]
