@@ -291,7 +291,7 @@ def test_a_damaged_index_of_a_file_that_has_changed_is_not_made_again(file, inde
     [folder] = indexes.iterdir()
     flip(folder / "references.bin", 0)
     file.write_text(file.read_text().replace("eins", "uno"))
-    with pytest.raises(InputError, match="the file has changed since it was indexed; add --reindex"):
+    with pytest.raises(InputError, match="the file has changed since it was indexed; set reindex"):
         open_index(Input.of(file))
 
 
