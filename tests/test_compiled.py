@@ -113,7 +113,7 @@ def test_another_compiler_processor_or_source_has_another_folder(what: str, monk
         assert compiled.cache_folder() == here
         compiled._key.cache_clear()
         if what == "version":
-            monkeypatch.setattr(compiled, "version", lambda package: "0")
+            monkeypatch.setattr("importlib.metadata.version", lambda package: "0")
         elif what == "processor":
             monkeypatch.setattr(llvmlite.binding, "get_host_cpu_name", lambda: "abacus")
         else:

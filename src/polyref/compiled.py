@@ -23,7 +23,6 @@ import sysconfig
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
-from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any, TypeVar, cast
@@ -102,6 +101,8 @@ def cache_folder() -> Path:
 @cache
 def _key() -> str:
     """What the machine code depends on: the same wherever polyref is installed."""
+    from importlib.metadata import version  # which loads much, and only kernels need it
+
     import llvmlite.binding as llvm
 
     parts = [platform.python_version(), str(sysconfig.get_config_var("SOABI")), llvm.get_process_triple()]
