@@ -66,8 +66,13 @@ def is_cached() -> bool:
 
     Those of the encoder do not count: they take a moment, and most runs do without them.
     """
-    names = (name for name in _kernels() if not name.startswith("polyref.encode."))
-    return all(name in _at_hand or _read(name) is not None for name in names)
+    names = {name for name in _kernels() if not name.startswith("polyref.encode.")} - _at_hand
+    try:
+        kept = {path.name for path in cache_folder().iterdir()} if names else set()
+    except (OSError, RuntimeError):
+        return False
+    # By their names first: this is asked again and again while some are missing.
+    return names <= kept and all(_read(name) is not None for name in names)
 
 
 def why_not_kept() -> str:
