@@ -1,23 +1,39 @@
-"""Compile a kernel once, and keep it on disk.
+"""Compile a kernel once, and keep it on disk, in a folder that only the user can write to.
 
 In:   a function of numbers and arrays, with its fixed signature.
 Out:  the same function as machine code, from the disk cache where it has been compiled before.
 Not:  the kernels themselves (kernels.py, or a folder named compiled, in the room that needs them).
 
-Numba does not notice when a function that a kernel calls has changed in another file. So the cache folder is
-named after a hash of all kernel modules: another version of polyref never runs stale code.
+Kept kernels are pickles and machine code: whoever writes them decides what runs. Numba's own cache unpickles whatever
+it finds, also beside the sources if its folder cannot be written; and it does not notice when a function that a kernel
+calls has changed in another file. So polyref has a cache of its own: a folder named after all that the machine code
+depends on, with one file per kernel, whose seal (a SHA-256) is checked before it is unpickled.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
+import pickle
+import platform
+import re
+import shutil
+import stat
+import sysconfig
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar
+from tempfile import TemporaryFile
+from typing import Any, TypeVar, cast
+
+from polyref.files import whole_files, words_of
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+
+_ROOM = 1 << 23  # bytes: all kernels take less
+_SEAL = hashlib.sha256().digest_size
+_at_hand: set[str] = set()  # the names of the kernels that this process has compiled or loaded
 
 
 def kernel(signature: Any, *, inline: bool = False, any_order: bool = False) -> Callable[[Function], Function]:
@@ -28,39 +44,166 @@ def kernel(signature: Any, *, inline: bool = False, any_order: bool = False) -> 
     """
     import numba
 
-    config: Any = numba.config
-
     def compile_it(function: Function) -> Function:
-        before = config.CACHE_DIR
-        config.CACHE_DIR = str(cache_folder())
-        try:
-            compiled: Function = numba.njit(
-                signature,
-                cache=True,
-                error_model="numpy",
-                forceinline=inline,
-                fastmath={"reassoc", "contract"} if any_order else False,
-            )(function)
-        finally:
-            config.CACHE_DIR = before
-        return compiled
+        compiled: Any = numba.njit(
+            error_model="numpy",
+            forceinline=inline,
+            fastmath={"reassoc", "contract"} if any_order else False,
+        )(function)
+        if compiled is not function:  # it is under NUMBA_DISABLE_JIT
+            name = f"{function.__module__}.{function.__qualname__}"
+            compiled._cache = _Kept(name)
+            compiled.compile(signature)
+            compiled.disable_compile()
+            _at_hand.add(name)
+        return cast(Function, compiled)
 
     return compile_it
 
 
-@cache
+def is_cached() -> bool:
+    """Whether the kernels need not be compiled: all of them are on disk, whole, or loaded.
+
+    Those of the encoder do not count: they take a moment, and most runs do without them.
+    """
+    names = {name for name in _kernels() if not name.startswith("polyref.encode.")} - _at_hand
+    try:
+        kept = {path.name for path in cache_folder().iterdir()} if names else set()
+    except (OSError, RuntimeError):
+        return False
+    # By their names first: this is asked again and again while some are missing.
+    return names <= kept and all(_read(name) is not None for name in names)
+
+
+def why_not_kept() -> str:
+    """Why kernels that are compiled now cannot be kept on disk, and the cure; nothing if they can."""
+    try:
+        folder = cache_folder()
+    except RuntimeError:
+        return "there is no home folder; set NUMBA_CACHE_DIR to a folder"
+    try:
+        folder.mkdir(0o700, parents=True, exist_ok=True)
+        if not _is_private(folder):
+            cure = "remove it, or set NUMBA_CACHE_DIR to another folder"
+            return f"{folder} is not a folder that only you can write to; {cure}"
+        _try_room(folder)
+    except OSError as error:
+        return f"{folder}: cannot be written ({words_of(error)}); set NUMBA_CACHE_DIR to another folder"
+    return ""
+
+
+# -- where ----------------------------------------------------------------------------------------------------------
+
+
 def cache_folder() -> Path:
     """Where compiled kernels are kept: under NUMBA_CACHE_DIR if that is set, else in the user's cache folder."""
     base = os.environ.get("NUMBA_CACHE_DIR") or Path(
         os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "polyref"
     )
-    digest = hashlib.sha256()
-    for source in sorted(Path(__file__).parent.rglob("*.py")):
-        if source.name == "kernels.py" or source.parent.name == "compiled":
-            digest.update(source.read_bytes())
-    return Path(base, f"kernels-{digest.hexdigest()[:16]}")
+    return Path(base, f"kernels-{_key()[:16]}")
 
 
-def is_cached() -> bool:
-    """Whether the kernels have been compiled on this machine before: all but the few of the encoder take a while."""
-    return any(cache_folder().glob("compiled_*/search.*.nbi"))
+@cache
+def _key() -> str:
+    """What the machine code depends on: the same wherever polyref is installed."""
+    from importlib.metadata import version  # which loads much, and only kernels need it
+
+    import llvmlite.binding as llvm
+
+    parts = [platform.python_version(), str(sysconfig.get_config_var("SOABI")), llvm.get_process_triple()]
+    parts += [f"{package} {version(package)}" for package in ("numba", "llvmlite", "numpy")]
+    parts.append(llvm.get_host_cpu_name())
+    with suppress(RuntimeError):  # unknown on some processors
+        parts.append(llvm.get_host_cpu_features().flatten())
+    parts += [os.environ.get(f"NUMBA_CPU_{choice}", "") for choice in ("NAME", "FEATURES")]
+    digest = hashlib.sha256(repr(parts).encode())
+    for module, source in _sources().items():
+        digest.update(f"\n{module} {len(source)}\n".encode() + source)
+    return digest.hexdigest()
+
+
+@cache
+def _sources() -> dict[str, bytes]:
+    """This module and those of the kernels, by their names."""
+    package = Path(__file__).parent
+    paths = [path for path in package.rglob("*.py") if path.name == "kernels.py" or path.parent.name == "compiled"]
+    paths = [Path(__file__), *sorted(paths)]
+    return {".".join(path.relative_to(package.parent).with_suffix("").parts): path.read_bytes() for path in paths}
+
+
+def _kernels() -> list[str]:
+    """The names of all kernels, without compiling any."""
+    decorated = re.compile(rb"^@kernel\(.*?^def (\w+)", re.DOTALL | re.MULTILINE)
+    return [f"{module}.{name.decode()}" for module, source in _sources().items() for name in decorated.findall(source)]
+
+
+def _is_private(folder: Path) -> bool:
+    """Whether this is a folder that only the user can write to."""
+    found = folder.lstat()
+    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o022
+
+
+@cache
+def _try_room(folder: Path) -> None:
+    """Raise what is raised when all kernels are written: better before they are compiled than after."""
+    with TemporaryFile(dir=folder) as room:
+        room.write(bytes(_ROOM))
+
+
+# -- files ----------------------------------------------------------------------------------------------------------
+
+
+class _Kept:
+    """The cache of one kernel: what numba asks before it compiles, and tells after."""
+
+    cache_path = None  # numba's statistics have it
+
+    def __init__(self, name: str):
+        self._name = name
+
+    def load_overload(self, signature: Any, target: Any) -> Any:
+        from numba.core.compiler import CompileResult
+
+        target.refresh()
+        content = _read(self._name)
+        try:
+            return None if content is None else CompileResult._rebuild(target, *pickle.loads(content))
+        except Exception:  # whatever it is, the sources are there
+            return None
+
+    def save_overload(self, signature: Any, result: Any) -> None:
+        from numba.core.serialize import dumps
+
+        if why_not_kept():
+            return
+        content = dumps(result._reduce())
+        with suppress(OSError), whole_files([cache_folder() / self._name]) as (stream,):
+            os.fchmod(stream.fileno(), 0o600)
+            stream.write(_seal(self._name, content) + content)
+
+
+def _read(name: str) -> bytes | None:
+    """What is kept of a kernel; None if there is nothing. A file that is not as it was written is removed."""
+    try:
+        path = cache_folder() / name
+        if not _is_private(path.parent):
+            return None
+        path.lstat()
+    except (OSError, RuntimeError):
+        return None
+    with suppress(OSError):
+        # A pipe must not hold us up.
+        with os.fdopen(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as stream:
+            is_ours = os.fstat(stream.fileno()).st_uid == os.getuid()
+            seal, content = stream.read(_SEAL), stream.read()
+        if is_ours and seal == _seal(name, content):
+            return content
+    with suppress(OSError):
+        path.unlink()
+    shutil.rmtree(path, ignore_errors=True)  # a folder
+    return None
+
+
+def _seal(name: str, content: bytes) -> bytes:
+    """Of another kernel, or another version of this one, the same content has another seal."""
+    return hashlib.sha256(f"{_key()} {name}\n".encode() + content).digest()

@@ -26,12 +26,15 @@ def run(monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[byt
         monkeypatch.setattr(sys, "argv", ["polyref", *map(str, arguments)])
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
         monkeypatch.setattr(sys, "excepthook", sys.excepthook)
+        monkeypatch.setattr(sys, "unraisablehook", sys.unraisablehook)
         with pytest.raises(SystemExit) as stopped:
             main()
         out, err = capsysbinary.readouterr()
         return Finished(stopped.value.code or 0, out, err.decode())
 
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    before = {
+        number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGALRM)
+    }
     yield run_it
     for number, handler in before.items():
         signal.signal(number, handler)

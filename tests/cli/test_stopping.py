@@ -4,6 +4,7 @@ import os
 import pty
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -130,6 +131,45 @@ def test_a_run_whose_terminal_is_gone_ends_all_the_same(start: Start, captions_f
     os.killpg(process.pid, signal.SIGHUP)
     assert process.wait(LONGEST_WAIT) == 129
     assert list(tmp_path.iterdir()) == [captions_file]
+
+
+COMPILING = """
+import ctypes, os, sys, time
+
+@ctypes.CFUNCTYPE(None)
+def called_back():  # as the compiler does: what is raised in here, Python drops
+    os.kill(os.getpid(), NUMBER)
+
+def work(*given):
+    called_back()
+    WORK
+
+import polyref.stats
+polyref.stats.statistics = work
+from polyref.cli import main
+main()
+"""
+
+
+@SIGNALS
+@pytest.mark.parametrize("work", ["time.sleep(60)", "raise RuntimeError('for want of what was dropped')"])
+def test_a_signal_that_comes_while_a_library_calls_back_is_not_lost(work, number, code, captions_file: Path):
+    program = COMPILING.replace("NUMBER", str(int(number))).replace("WORK", work)
+    done = subprocess.run([sys.executable, "-c", program, "stats", captions_file], capture_output=True)
+    assert (done.returncode, done.stderr) == (code, b"polyref: stopped\n")
+
+
+@pytest.mark.compiled
+@SIGNALS
+def test_a_run_that_is_stopped_while_it_compiles_says_so(number, code, start: Start, captions_file, tmp_path: Path):
+    cache = {"env": {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}}
+    process = start("lattice", captions_file, "--engine", "compiled", **cache)
+    assert process.stderr.readline() == b"polyref: compiling the kernels, once on this machine (about a minute)\n"
+    wait_for(lambda: any((tmp_path / "cache").glob("*/polyref.*")))
+    os.killpg(process.pid, number)
+    assert process.wait(LONGEST_WAIT) == code
+    assert process.stderr.read() == b"polyref: stopped\n"
+    assert not any((tmp_path / "cache").glob("*/.*"))  # no half file
 
 
 def test_a_training_that_is_stopped_says_how_it_goes_on(start: Start, tmp_path: Path):

@@ -76,7 +76,7 @@ def test_auto_waits_longer_and_says_so_where_nothing_is_compiled(monkeypatch: py
     monkeypatch.setattr(engine_module, "_CELLS_BEFORE_LOADING", 0)
     monkeypatch.setattr(engine_module, "_CELLS_BEFORE_COMPILING", 10)
     said: list[str] = []
-    auto = AutoEngine(before_compiling=lambda: said.append("compiling"))
+    auto = AutoEngine(before_compiling=lambda why_not_kept: said.append("compiling"))
     assert isinstance(auto.choose(numbered(SHORT)), PlainEngine)
     assert said == []
     auto.choose(numbered(SHORT))

@@ -62,6 +62,10 @@ class Stopped(SystemExit):
         self.says = "stopped"
 
 
+_dropped: list[Stopped] = []  # what Python has dropped
+_SOON = 0.01  # seconds until it is raised again
+
+
 # -- signals ------------------------------------------------------------------------------------------------------
 
 
@@ -77,11 +81,32 @@ def heed_signals() -> None:
             raise Stopped(number)
 
     _have_signals_do(stop)
+    _raise_again_what_is_dropped()
+
+
+def _raise_again_what_is_dropped() -> None:
+    """Python drops what is raised in a destructor, or in a function that a C library calls, as the compiler does."""
+    _dropped.clear()
+    usual = sys.unraisablehook
+
+    def again(number: int, frame: FrameType | None) -> None:
+        raise _dropped[-1]
+
+    def dropped(what: sys.UnraisableHookArgs) -> None:
+        if isinstance(what.exc_value, Stopped):
+            _dropped.append(Stopped(what.exc_value.number))
+            signal.signal(signal.SIGALRM, again)
+            signal.setitimer(signal.ITIMER_REAL, _SOON)
+        else:
+            usual(what)
+
+    sys.unraisablehook = dropped
 
 
 def leave_at_once_when_stopped() -> None:
     """From here on nothing is left to be cleaned up, and an exception would have nobody who hears of it."""
     _have_signals_do(lambda number, frame: os._exit(128 + number))
+    signal.setitimer(signal.ITIMER_REAL, 0)
 
 
 def _have_signals_do(handler: Callable[[int, FrameType | None], None]) -> None:
@@ -160,10 +185,10 @@ def ending(verb: Callable[..., None], name: str) -> Callable[..., None]:
 
 
 def _stop_before(error: BaseException | None) -> Stopped | None:
-    """The signal, also where an error came up during its clean-up: the one is the cause of the other."""
+    """The signal, also where an error came up during its clean-up, or since it was dropped: it is the cause of that."""
     while error is not None and not isinstance(error, Stopped):
         error = error.__context__
-    return error
+    return error or next(iter(_dropped), None)
 
 
 def _foreseen(error: BaseException, name: str) -> PolyrefError | None:

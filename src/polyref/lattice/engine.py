@@ -29,6 +29,7 @@ from polyref.score import NgramTrie
 Vectors = npt.NDArray[np.float16]
 Known = npt.NDArray[np.bool_]
 EngineName = Literal["auto", "plain", "compiled"]
+BeforeCompiling = Callable[[str], None]
 _NO_MATRIX = np.zeros((0, 0), np.int32)
 
 # Plain Python needs some 5 microseconds for each pair of words that is aligned, everything after it included. It goes
@@ -75,9 +76,15 @@ class PlainEngine:
 
 
 class CompiledEngine:
-    """The kernels; making one compiles them, or loads them from the disk cache."""
+    """The kernels; making one compiles them, or loads them from the disk cache.
 
-    def __init__(self) -> None:
+    `before_compiling` is called if that means a minute of compiling, so that a command can say so: with the reason why
+    the kernels will not be kept on disk, which is empty if they will.
+    """
+
+    def __init__(self, before_compiling: BeforeCompiling = lambda why_not_kept: None) -> None:
+        if not compiled.is_cached():
+            before_compiling(compiled.why_not_kept())
         import polyref.align.kernels
         import polyref.lattice.compiled.search
         import polyref.score.kernels
@@ -149,24 +156,23 @@ Engine = PlainEngine | CompiledEngine
 
 @dataclass
 class AutoEngine:
-    """Plain Python until there is enough to do; then the kernels.
+    """Plain Python until there is enough to do; then the kernels, made as CompiledEngine makes them."""
 
-    `before_compiling` is called if that means minutes of compiling, so that a command can say so.
-    """
-
-    before_compiling: Callable[[], None] = lambda: None
+    before_compiling: BeforeCompiling = lambda why_not_kept: None
     cells: int = 0
 
     @cached_property
     def _compiled(self) -> CompiledEngine:
-        if not compiled.is_cached():
-            self.before_compiling()
-        return CompiledEngine()
+        return CompiledEngine(self.before_compiling)
 
     def wants_kernels(self, cells: int) -> bool:
         """Whether, after this many more cells, the kernels are worth it."""
-        limit = _CELLS_BEFORE_LOADING if compiled.is_cached() else _CELLS_BEFORE_COMPILING
-        return "_compiled" in self.__dict__ or self.cells + cells > limit
+        cells += self.cells
+        return (
+            "_compiled" in self.__dict__
+            or cells > _CELLS_BEFORE_COMPILING
+            or (cells > _CELLS_BEFORE_LOADING and compiled.is_cached())
+        )
 
     def choose(self, references: Sequence[Sequence[int]], share: float = 1.0) -> Engine:
         """The engine for an example with these references, of which this share of the usual work is to be done."""
@@ -182,14 +188,14 @@ def alignment_cells(lengths: Sequence[int]) -> int:
     return (total * total - sum(length * length for length in lengths)) // 2
 
 
-def engine_named(name: EngineName, before_compiling: Callable[[], None] = lambda: None) -> Engine | AutoEngine:
-    """The engine of a name. `before_compiling` is called where the kernels were never compiled on this machine."""
+def engine_named(
+    name: EngineName, before_compiling: BeforeCompiling = lambda why_not_kept: None
+) -> Engine | AutoEngine:
+    """The engine of a name. `before_compiling` is called if its kernels must be compiled: see CompiledEngine."""
     if name == "plain":
         return PlainEngine()
     if name == "compiled":
-        if not compiled.is_cached():
-            before_compiling()
-        return CompiledEngine()
+        return CompiledEngine(before_compiling)
     if name == "auto":
         return AutoEngine(before_compiling)
     raise SettingsError(f'unknown engine "{name}"; choose one of auto, plain, compiled')

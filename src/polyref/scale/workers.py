@@ -13,7 +13,6 @@ from functools import partial
 from itertools import islice
 from time import perf_counter
 
-from polyref import compiled
 from polyref.data import (
     Format,
     Input,
@@ -130,10 +129,11 @@ def expand_file(
     job: Job,
     *,
     on_progress: Callable[[Progress], None] = lambda progress: None,
-    before_compiling: Callable[[], None] = lambda: None,
+    before_compiling: Callable[[str], None] = lambda why_not_kept: None,
     report: WriteReport | None = None,
 ) -> Tally:
-    """Expand a file. `before_compiling` is called where the kernels must be compiled, which takes a while.
+    """Expand a file. `before_compiling` is called if the kernels must be compiled, which takes a while: with the reason
+    why they will not be kept on disk, which is empty if they will.
 
     `report` is told what the formats of input and output could not hold.
     """
@@ -157,7 +157,7 @@ def expand_file(
     return tally
 
 
-def _results(job: Job, tools: Tools, before_compiling: Callable[[], None], report: WriteReport) -> Iterator[_Done]:
+def _results(job: Job, tools: Tools, before_compiling: Callable[[str], None], report: WriteReport) -> Iterator[_Done]:
     """What became of the chunks, in order."""
     lines = job.source_file().records(losses=report.not_read)
     chunks = iter(lambda: list(islice(lines, CHUNK)), [])
@@ -173,9 +173,7 @@ def _results(job: Job, tools: Tools, before_compiling: Callable[[], None], repor
                 break
         else:
             return
-        if not compiled.is_cached():
-            before_compiling()
-        CompiledEngine()  # once, here, before the workers load it from disk
+        CompiledEngine(before_compiling)  # once, here, before the workers load it from disk
     yield from in_order(chunks, partial(_set_up, job), workers=job.tools.workers)
 
 

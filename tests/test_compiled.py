@@ -1,0 +1,419 @@
+"""The cache of compiled kernels: nothing damaged, stale or foreign is ever run, and no run fails because of it."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import pickle
+import shutil
+import stat
+import subprocess
+import sys
+from collections.abc import Callable
+from errno import ENOSPC
+from pathlib import Path
+from typing import Any
+
+import pytest
+from samples import caption_lines
+
+import polyref
+from polyref import compiled
+from polyref.lattice import AutoEngine, engine_named
+from polyref.lattice import engine as engine_module
+
+PACKAGE = Path(polyref.__file__).parent
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of this test's kernels, which is not there yet."""
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "cache"))
+    return compiled.cache_folder()
+
+
+def made() -> Any:
+    """A small kernel, as at the start of a process."""
+
+    @compiled.kernel("int64(int64)")
+    def double(n):
+        return n + n
+
+    return double
+
+
+def is_loaded(kernel: Any) -> bool:
+    """Whether a kernel came from the cache. Whatever it came from, it works."""
+    assert kernel(21) == 42
+    return bool(kernel.stats.cache_hits)
+
+
+def file_in(folder: Path) -> Path:
+    """The one file of a cache."""
+    (path,) = folder.iterdir()
+    return path
+
+
+class Touch:
+    """Pickled: a command that leaves a file behind when it is unpickled."""
+
+    def __init__(self, path: Path):
+        self.path = path
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Path.touch, (self.path,)
+
+
+def flip(content: bytes, place: int) -> bytes:
+    changed = bytearray(content)
+    changed[place] ^= 1
+    return bytes(changed)
+
+
+# -- kept and found -------------------------------------------------------------------------------------------------
+
+
+def test_a_kernel_is_compiled_once(folder: Path):
+    assert not is_loaded(made())
+    assert is_loaded(made())
+
+
+def test_a_kernel_may_call_another_one_and_is_loaded_with_it(folder: Path):
+    def both() -> Any:
+        inner = made()
+
+        @compiled.kernel("int64(int64)")
+        def outer(n):
+            return inner(n)
+
+        return outer
+
+    assert not is_loaded(both())
+    assert is_loaded(both())
+
+
+def test_the_folder_and_its_files_are_the_users_alone(folder: Path):
+    before = os.umask(0o002)
+    try:
+        made()
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert stat.S_IMODE(file_in(folder).stat().st_mode) == 0o600
+    assert is_loaded(made())
+
+
+@pytest.mark.parametrize("what", ["version", "processor", "source"])
+def test_another_compiler_processor_or_source_has_another_folder(what: str, monkeypatch: pytest.MonkeyPatch):
+    import llvmlite.binding
+
+    here = compiled.cache_folder()
+    compiled._key.cache_clear()
+    try:
+        assert compiled.cache_folder() == here
+        compiled._key.cache_clear()
+        if what == "version":
+            monkeypatch.setattr("importlib.metadata.version", lambda package: "0")
+        elif what == "processor":
+            monkeypatch.setattr(llvmlite.binding, "get_host_cpu_name", lambda: "abacus")
+        else:
+            monkeypatch.setattr(compiled, "_sources", lambda: {"align.kernels": b"other"})
+        assert compiled.cache_folder() != here
+    finally:
+        monkeypatch.undo()
+        compiled._key.cache_clear()
+
+
+def test_a_copy_of_polyref_elsewhere_has_the_same_folder(tmp_path: Path):
+    shutil.copytree(PACKAGE, tmp_path / "polyref", ignore=shutil.ignore_patterns("__pycache__", "english"))
+    code = "import polyref.compiled as it; print(it.__file__, it.cache_folder(), it.is_cached())"
+    said = subprocess.run(
+        [sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": str(tmp_path)}, capture_output=True, check=True
+    )
+    assert said.stdout.decode().split() == [
+        str(tmp_path / "polyref" / "compiled.py"),
+        str(compiled.cache_folder()),
+        str(compiled.is_cached()),
+    ]
+
+
+# -- damaged --------------------------------------------------------------------------------------------------------
+
+DAMAGE: dict[str, Callable[[bytes], bytes]] = {
+    "empty": lambda content: b"",
+    "cut in its seal": lambda content: content[:10],
+    "cut behind its seal": lambda content: content[:32],
+    "cut": lambda content: content[: len(content) // 2],
+    "one byte short": lambda content: content[:-1],
+    "one byte longer": lambda content: content + b"\0",
+    "flipped in its seal": lambda content: flip(content, 3),
+    "flipped first": lambda content: flip(content, 32),
+    "flipped last": lambda content: flip(content, -1),
+    "zeros": lambda content: bytes(len(content)),
+    "garbage": lambda content: b"not a kernel\n" * 100,
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
+def test_a_damaged_file_is_compiled_again(damage: Callable[[bytes], bytes], folder: Path):
+    made()
+    path = file_in(folder)
+    path.write_bytes(damage(path.read_bytes()))
+    assert not is_loaded(made())
+    assert is_loaded(made())
+
+
+@pytest.mark.parametrize("what", ["folder", "full folder", "pipe", "link", "link to nothing", "unreadable"])
+def test_what_is_no_file_in_the_place_of_one_is_compiled_again(what: str, folder: Path, tmp_path: Path):
+    made()
+    path = file_in(folder)
+    other = path.rename(tmp_path / "other")
+    if what in ("folder", "full folder"):
+        path.mkdir()
+    if what == "full folder":
+        (path / "file").touch()
+    elif what == "pipe":
+        os.mkfifo(path)
+    elif what == "link":
+        path.symlink_to(other)
+    elif what == "link to nothing":
+        path.symlink_to(tmp_path / "nothing")
+    elif what == "unreadable":
+        path.touch(0)
+    assert not is_loaded(made())
+    assert is_loaded(made())
+    assert path.is_file()
+    assert not path.is_symlink()
+
+
+@pytest.mark.parametrize("sealed", [False, True])
+def test_nothing_foreign_is_unpickled(sealed: bool, folder: Path, tmp_path: Path):
+    """Also not with the seal of another kernel, or of another version of this one."""
+    made()
+    path = file_in(folder)
+    foreign = pickle.dumps(Touch(tmp_path / "touched"))
+    path.write_bytes((compiled._seal("another.kernel", foreign) if sealed else b"") + foreign)
+    assert not is_loaded(made())
+    assert not (tmp_path / "touched").exists()
+
+
+def test_a_file_of_another_user_is_not_unpickled(folder: Path, monkeypatch: pytest.MonkeyPatch):
+    made()
+    there = os.fstat
+    theirs = os.getuid() + 1
+    monkeypatch.setattr(
+        compiled.os, "fstat", lambda file: os.stat_result([*there(file)[:4], theirs, *there(file)[5:10]])
+    )
+    assert not is_loaded(made())
+
+
+def test_a_kernel_that_cannot_be_rebuilt_is_compiled_again(folder: Path):
+    made()
+    path = file_in(folder)
+    path.write_bytes(compiled._seal(path.name, pickle.dumps("nothing of numba's")) + pickle.dumps("nothing of numba's"))
+    assert not is_loaded(made())
+    assert is_loaded(made())
+
+
+# -- where it cannot be kept ------------------------------------------------------------------------------------------
+
+
+def writable_by_others(folder: Path, patch: pytest.MonkeyPatch) -> None:
+    folder.chmod(0o777)
+
+
+def writable_by_the_group(folder: Path, patch: pytest.MonkeyPatch) -> None:
+    folder.chmod(0o770)
+
+
+def of_another_user(folder: Path, patch: pytest.MonkeyPatch) -> None:
+    theirs = os.getuid() + 1
+    patch.setattr(compiled.os, "getuid", lambda: theirs)
+
+
+def a_link(folder: Path, patch: pytest.MonkeyPatch) -> None:
+    folder.symlink_to(folder.rename(folder.parent / "elsewhere"))
+
+
+@pytest.mark.parametrize("opened", [writable_by_others, writable_by_the_group, of_another_user, a_link])
+def test_a_folder_that_others_can_write_to_is_not_used(
+    opened: Callable[[Path, pytest.MonkeyPatch], None], folder: Path, monkeypatch: pytest.MonkeyPatch
+):
+    made()
+    before = file_in(folder).stat().st_mtime_ns
+    opened(folder, monkeypatch)
+    assert not is_loaded(made())
+    assert file_in(folder).stat().st_mtime_ns == before
+    assert compiled.why_not_kept() == (
+        f"{folder} is not a folder that only you can write to; remove it, or set NUMBA_CACHE_DIR to another folder"
+    )
+
+
+def test_where_no_folder_can_be_made_kernels_are_compiled_in_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "file" / "cache"))
+    files = set(Path(__file__).parent.rglob("*.nb?"))
+    assert not is_loaded(made())
+    assert not is_loaded(made())
+    assert set(Path(__file__).parent.rglob("*.nb?")) == files  # numba keeps them beside the source by itself
+    assert compiled.why_not_kept() == (
+        f"{compiled.cache_folder()}: cannot be written (Not a directory); set NUMBA_CACHE_DIR to another folder"
+    )
+
+
+def test_without_a_home_kernels_are_compiled_in_memory(monkeypatch: pytest.MonkeyPatch):
+    def no_home() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.delenv("NUMBA_CACHE_DIR")
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setattr(Path, "home", no_home)
+    assert not is_loaded(made())
+    assert compiled.why_not_kept() == "there is no home folder; set NUMBA_CACHE_DIR to a folder"
+    assert not compiled.is_cached()
+
+
+def test_a_full_disk_stops_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch):
+    made()
+    file_in(folder).unlink()
+
+    def no_space(*arguments: object) -> None:
+        raise OSError(ENOSPC, os.strerror(ENOSPC))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", no_space)
+        assert not is_loaded(made())
+    assert list(folder.iterdir()) == []
+    assert not is_loaded(made())
+    assert is_loaded(made())
+
+
+# In a process of its own: a limit on the size of files is as good as a full disk, and holds for good.
+FULL = """
+import resource
+from polyref import compiled
+resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+
+@compiled.kernel("int64(int64)")
+def double(n):
+    return n + n
+
+print(double(21), compiled.why_not_kept())
+"""
+
+
+def test_a_disk_without_room_for_the_kernels_is_noticed_before_they_are_compiled(folder: Path, tmp_path: Path):
+    (tmp_path / "full.py").write_text(FULL)
+    done = subprocess.run([sys.executable, tmp_path / "full.py"], capture_output=True, text=True)
+    problem = f"{folder}: cannot be written (File too large); set NUMBA_CACHE_DIR to another folder"
+    assert (done.stdout, done.stderr) == (f"42 {problem}\n", "")
+    assert list(folder.iterdir()) == []
+
+
+# -- several processes ----------------------------------------------------------------------------------------------
+
+TOGETHER = """
+import sys
+from polyref import compiled
+sys.stdin.readline()
+
+@compiled.kernel("int64(int64)")
+def double(n):
+    return n + n
+
+print(double(21))
+"""
+
+
+def test_processes_that_compile_at_the_same_time_do_not_disturb_each_other(folder: Path, tmp_path: Path):
+    (tmp_path / "together.py").write_text(TOGETHER)
+    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    processes = [subprocess.Popen([sys.executable, tmp_path / "together.py"], **pipes) for _ in range(3)]
+    said = [process.communicate(b"\n") for process in processes]
+    assert said == [(b"42\n", b"")] * 3
+    file_in(folder)  # and nothing else is left
+
+
+# -- whether it is cached ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.compiled
+def test_the_kernels_are_known_by_their_sources():
+    for module in {name.rpartition(".")[0] for name in compiled._kernels()}:
+        importlib.import_module(module)
+    assert sorted(compiled._kernels()) == sorted(name for name in compiled._at_hand if name.startswith("polyref."))
+    assert len(compiled._kernels()) > 50
+
+
+@pytest.mark.compiled
+def test_kernels_are_cached_if_every_file_is_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    engine_named("compiled")
+    warm = compiled.cache_folder()
+    assert compiled.is_cached()
+    monkeypatch.setattr(compiled, "_at_hand", set())  # as in a new process
+    assert compiled.is_cached()
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    assert not compiled.is_cached()
+    shutil.copytree(warm, compiled.cache_folder())
+    assert compiled.is_cached()
+    path = compiled.cache_folder() / "polyref.align.kernels.dot"
+    path.write_bytes(path.read_bytes()[:-1])
+    assert not compiled.is_cached()
+
+
+@pytest.mark.compiled
+def test_one_that_compiles_says_so_and_one_that_does_not_does_not(monkeypatch: pytest.MonkeyPatch):
+    said: list[str] = []
+    engine_named("compiled", said.append)
+    assert said == []
+    monkeypatch.setattr(engine_module.compiled, "is_cached", lambda: False)
+    monkeypatch.setattr(engine_module.compiled, "why_not_kept", lambda: "no room")
+    engine_named("compiled", said.append)
+    auto = AutoEngine(said.append)
+    auto.choose([[1] * 3000] * 2)
+    auto.choose([[1] * 3000] * 2)
+    assert said == ["no room"] * 2
+
+
+@pytest.mark.compiled
+def test_a_run_with_damaged_kernels_says_that_it_compiles_and_ends_well(tmp_path: Path):
+    engine_named("compiled")
+    (tmp_path / "captions.jsonl").write_text(caption_lines(2))
+    copy = tmp_path / compiled.cache_folder().name
+    shutil.copytree(compiled.cache_folder(), copy)
+    damaged = [copy / f"polyref.{name}" for name in ("align.kernels.dot", "score.kernels.step", "align.kernels.fill")]
+
+    def run(engine: str) -> tuple[int, bytes, bytes]:
+        command = [sys.executable, "-m", "polyref", "lattice", tmp_path / "captions.jsonl", "--engine", engine]
+        done = subprocess.run(command, env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}, capture_output=True)
+        return done.returncode, done.stdout, done.stderr
+
+    expected = run("plain")
+    damaged[0].write_bytes(b"")
+    damaged[1].write_bytes(damaged[1].read_bytes()[:-100])
+    damaged[2].unlink()
+    damaged[2].mkdir()
+    notice = b"polyref: compiling the kernels, once on this machine (about a minute)\n"
+    assert run("compiled") == (0, expected[1], notice)
+    assert run("compiled") == (0, expected[1], b"")
+
+
+@pytest.mark.parametrize("home", ["file", "unset"])
+def test_a_run_without_a_folder_for_kernels_says_why_they_are_not_kept(home: str, tmp_path: Path):
+    """In a short form: the notice, with the reason, and then a kernel."""
+    code = """
+from polyref import compiled
+from polyref.cli.options import say_compiling
+say_compiling(compiled.why_not_kept())
+"""
+    (tmp_path / "file").touch()
+    environment = {name: value for name, value in os.environ.items() if name not in ("NUMBA_CACHE_DIR", "HOME")}
+    environment["XDG_CACHE_HOME"] = str(tmp_path / ("file" if home == "file" else "cache"))
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
+    if home == "unset":
+        assert done.stderr == "polyref: compiling the kernels, once on this machine (about a minute)\n"
+    else:
+        assert done.stderr.startswith(f"polyref: compiling the kernels, for this run only (about a minute): {tmp_path}")
+        assert done.stderr.endswith("cannot be written (Not a directory); set NUMBA_CACHE_DIR to another folder\n")
