@@ -107,6 +107,15 @@ def test_importing_polyref_does_not_import_what_is_slow_to_load():
     assert run_python(f"import sys, polyref; print(*(set({heavy!r}.split()) & set(sys.modules)))") == ""
 
 
+def test_types_and_the_front_have_the_same_names():
+    """What a type checker sees of the package is what it has."""
+    tree = ast.parse((PACKAGE / "__init__.py").read_text("utf-8"))
+    [seen] = [node for node in tree.body if isinstance(node, ast.If)]
+    names = {alias.name for node in seen.body if isinstance(node, ast.ImportFrom) for alias in node.names}
+    assert sorted(names) == polyref.__all__
+    assert all(hasattr(polyref, name) for name in names)
+
+
 def test_a_small_expansion_does_not_load_the_compiler():
     code = (
         "import sys, polyref\n"

@@ -215,3 +215,42 @@ def test_standard_output_can_be_named_as_a_file(run_apart, captions_file):
     done = run_apart("expand", captions_file, "-o", "/dev/stdout")
     assert done.code == 0
     assert done.out.startswith(run_apart("expand", captions_file).out)
+
+
+SIGNALLED_WHILE_LOADING = """
+import os, sys
+
+class Signal:
+    def find_spec(self, name, path=None, target=None):
+        if name == sys.argv[1]:
+            os.kill(os.getpid(), int(sys.argv[2]))
+
+sys.meta_path.insert(0, Signal())
+from polyref.__main__ import run
+run()
+"""
+
+
+@SIGNALS
+@pytest.mark.parametrize("module", ["polyref.cli", "numpy", "polyref.lattice", "typer"])
+def test_a_signal_while_modules_are_loaded_is_one_line(module, number, code):
+    command = [sys.executable, "-c", SIGNALLED_WHILE_LOADING, module, str(int(number)), "--version"]
+    done = subprocess.run(command, capture_output=True, timeout=LONGEST_WAIT)
+    assert (done.returncode, done.stdout, done.stderr) == (code, b"", b"polyref: stopped\n")
+
+
+@SIGNALS
+def test_a_signal_after_the_last_line_has_its_exit_code(number, code):
+    late = f"import atexit, os; atexit.register(os.kill, os.getpid(), {int(number)})\n"
+    program = f"{late}import sys; sys.argv[1:] = ['--version']\nfrom polyref.__main__ import run\nrun()"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=LONGEST_WAIT)
+    assert (done.returncode, done.stderr) == (code, b"")
+    assert done.stdout.startswith(b"polyref ")
+
+
+@pytest.mark.parametrize("arguments", [["--version"], ["--help"], ["expand", "--help"]], ids=" ".join)
+def test_help_to_a_full_device_is_one_line(arguments):
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run([sys.executable, "-m", "polyref", *arguments], stdout=full, stderr=subprocess.PIPE)
+    assert done.returncode == 2
+    assert done.stderr == b"polyref: standard output: cannot be written (No space left on device)\n"

@@ -257,18 +257,22 @@ def main() -> None:
             setattr(sys, name, Path(os.devnull).open("r" if name == "stdin" else "w"))  # noqa: SIM115
     # Threads that wait for each other must not spin: on a busy machine that made a small model ten times as slow.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-    heed_signals()
-    name_standard_output()
-    for channel in (sys.stdout, sys.stderr):
-        if isinstance(channel, io.TextIOWrapper):
-            channel.reconfigure(encoding="utf-8", errors="backslashreplace")
     try:
+        heed_signals()
+        name_standard_output()
+        for channel in (sys.stdout, sys.stderr):
+            if isinstance(channel, io.TextIOWrapper):
+                channel.reconfigure(encoding="utf-8", errors="backslashreplace")
         app(standalone_mode=True)
     except PolyrefError as error:
         _fail(str(error), 2)
+    except OSError as error:  # of --help and --version, which are no verbs
+        _fail(str(_foreseen(error, "")), 2)
     except Stopped as stopped:
         leave_at_once_when_stopped()
         _fail(stopped.says, 128 + stopped.number)
+    finally:
+        leave_at_once_when_stopped()
 
 
 def _fail(message: str, code: int) -> NoReturn:

@@ -1,7 +1,7 @@
 """Draw a lattice, show how it came about, and write it to files.
 
 In:   a lattice, or a comparison of two of its references; a path, whose suffix decides the form.
-Out:  `draw`, `save` and `steps` of a Lattice, and what a notebook shows: polyref/__init__.py attaches them. A file is
+Out:  `draw`, `save` and `steps` of a Lattice, and what a notebook shows, attached to the class at the end. A file is
       written whole or not at all; for fst there is a second one with the symbols.
 Not:  how any of it is done: the other modules are loaded when they are needed.
 """
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from polyref.data import open_output
 from polyref.errors import SettingsError
+from polyref.lattice import Lattice
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from polyref.draw.aligned import Comparison, Step
     from polyref.draw.figure import Highlight
     from polyref.draw.style import ThemeName
-    from polyref.lattice import Lattice
 
 PICTURES = ("svg", "png", "html", "tex")
 GRAPHS = ("dot", "fst", "json")
@@ -143,3 +143,8 @@ def _write_svg(path: str | PathLike[str], suffix: str, svg: str, theme: ThemeNam
 def _write(path: str | PathLike[str], content: str | bytes) -> None:
     with open_output(str(path)) as stream:
         stream.write(content if isinstance(content, bytes) else content.encode("utf-8", "replace"))
+
+
+# This room stands below that of the lattice, which cannot know it.
+Lattice.draw, Lattice.save, Lattice.steps = draw_lattice, save_lattice, lattice_steps
+Lattice._repr_svg_ = lattice_in_notebook

@@ -302,7 +302,7 @@ class Lattice:
 
     # -- its picture ------------------------------------------------------------------------------------------
 
-    # Drawing stands below this room: polyref/__init__.py attaches these methods, and polyref/draw has them.
+    # Drawing stands below this room: it has these methods, and attaches them.
     draw: ClassVar[Callable[..., str]]
     save: ClassVar[Callable[..., None]]
     steps: ClassVar[Callable[..., list[Any]]]
