@@ -129,7 +129,8 @@ def fill(words, similarity, left, left_end, right, right_end, penalty, opt):
     hard = len(similarity) == 0
     least, worth = np.int32(penalty), np.int32(UNIT - penalty)
     best = np.int32(0)
-    opt[0, : right_end - right + 1] = 0
+    for v in range(right_end - right + 1):
+        opt[0, v] = 0
     for u in range(left_end - left):
         best = diagonal = np.int32(0)
         opt[u + 1, 0] = 0
@@ -163,7 +164,10 @@ def trace_back(opt, rows, columns, links, first):
             links[first + count, 0] = u
             links[first + count, 1] = v
             count += 1
-    links[first : first + count] = links[first : first + count][::-1].copy()
+    for k in range(count // 2):
+        here, other = first + k, first + count - 1 - k
+        for side in range(2):
+            links[here, side], links[other, side] = links[other, side], links[here, side]
     return first + count
 
 
@@ -186,7 +190,9 @@ def order_of(worth):
 def plan_merges(words, starts, similarity, penalty, paper):
     """The merged pairs in order, where each one's links begin, and all links."""
     references = len(starts) - 1
-    longest = np.diff(starts).max()
+    longest = 0
+    for r in range(references):
+        longest = max(longest, starts[r + 1] - starts[r])
     opt = np.empty((longest + 1, longest + 1), np.int32)
 
     worth = np.empty(references * (references - 1) // 2, np.int64)

@@ -83,7 +83,10 @@ def match_sentences(trie, root, words, starts):
     """The clipped matches of each order of many sentences: sentence k is words[starts[k]:starts[k + 1]]."""
     found = np.zeros((len(starts) - 1, MAX_ORDER), np.int64)
     left = trie[:, LIMIT].copy()  # how often each n-gram may still count
-    touched = np.empty(MAX_ORDER * len(words), np.int32)
+    longest = 0
+    for sentence in range(len(starts) - 1):
+        longest = max(longest, starts[sentence + 1] - starts[sentence])
+    touched = np.empty(MAX_ORDER * longest, np.int32)
     for sentence in range(len(starts) - 1):
         context = np.int32(0)
         touches = 0

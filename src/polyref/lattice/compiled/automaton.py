@@ -191,7 +191,8 @@ def determinise_into(first, arcs, final, out_first, out, out_final, subsets, cha
     head = np.full(states, -1, np.int32)
     tail = np.full(states, -1, np.int32)
     spare = len(subsets) - 1
-    subsets[0] = 0
+    for b in range(blocks):
+        subsets[0, b] = np.uint64(0)
     subsets[0, 0] = np.uint64(1)
     table[find_subset(subsets, 0, table)] = 0
     chain[0, following] = -1

@@ -117,7 +117,8 @@ def suffix_bounds(first, rows, final, starts):
     for state in range(len(final) - 1, -1, -1):
         here = starts[state]
         if final[state]:
-            bounds[here] = 0
+            for order in range(MAX_ORDER):
+                bounds[here, order] = 0
         for k in range(first[state], first[state + 1]):
             target = rows[k, P_TARGET]
             depth = rows[k, P_DEPTH]

@@ -6,7 +6,7 @@ The plain twin of the scores is score/sentence_bleu.py.
 from typing import NamedTuple
 
 import numpy as np
-from numba import boolean, float64, int32, int64, types, uint64
+from numba import float64, int32, int64, types, uint64
 
 from polyref.compiled import kernel
 from polyref.lattice.compiled.automaton import ARC_WORD
@@ -141,10 +141,9 @@ def least_product(lengths, order, length, than_length, than_product, wanted, und
     return product
 
 
-@kernel(int64(int32[:, ::1], ranked_type, int64, int64), inline=True)
-def compare_words(arcs, ranked, slot, other):
+@kernel("int64(int32[:, ::1], int32[:, ::1], int64[:, ::1], int64, int64)", inline=True)
+def compare_words(arcs, paths, counts, slot, other):
     """Above 0 if the sentence in `slot` comes first; 0 if the two have the same words."""
-    paths, counts = ranked.paths, ranked.counts
     for k in range(min(counts[slot, LENGTH], counts[other, LENGTH])):
         word, other_word = arcs[paths[slot, k], ARC_WORD], arcs[paths[other, k], ARC_WORD]
         if word != other_word:
@@ -152,13 +151,16 @@ def compare_words(arcs, ranked, slot, other):
     return counts[other, LENGTH] - counts[slot, LENGTH]
 
 
-@kernel(int64(ranked_type, int64, int32[:, ::1], int64, int64[:, ::1], boolean[::1]), inline=True)
-def insert(ranked, filled, arcs, slot, lengths, undecided):
+@kernel(
+    "int64(int32[::1], int64[:, ::1], float64[::1], uint64[::1], int32[:, ::1], int64, int32[:, ::1], int64,"
+    " int64[:, ::1], boolean[::1])",
+    inline=True,
+)
+def insert(index, counts, logs, hashes, paths, filled, arcs, slot, lengths, undecided):
     """Rank the candidate in the spare `slot` among the first `filled`; return how many there are now.
 
-    A sentence that is there already is left out.
+    The first five arrays are a Ranked. A sentence that is there already is left out.
     """
-    index, counts, logs, hashes = ranked.index, ranked.counts, ranked.logs, ranked.hashes
     length, order, product, hashed = counts[slot, LENGTH], counts[slot, ORDER], counts[slot, PRODUCT], hashes[slot]
     logs[slot] = log_score(lengths, order, length, product)
     low, high = 0, filled
@@ -176,7 +178,7 @@ def insert(ranked, filled, arcs, slot, lengths, undecided):
         if rank == 0 and hashed != hashes[other]:
             rank = 1 if hashed < hashes[other] else -1
         if rank == 0:
-            rank = compare_words(arcs, ranked, slot, other)
+            rank = compare_words(arcs, paths, counts, slot, other)
             if rank == 0:
                 return filled
         if rank > 0:
@@ -196,10 +198,12 @@ def insert(ranked, filled, arcs, slot, lengths, undecided):
     return min(filled + 1, size)
 
 
-@kernel(boolean(ranked_type, int64, int64[:, ::1], int64, int64, int64, uint64), inline=True)
-def is_worse(ranked, filled, lengths, order, length, product, hashed):
+@kernel(
+    "boolean(int32[::1], int64[:, ::1], float64[::1], uint64[::1], int64, int64[:, ::1], int64, int64, int64, uint64)",
+    inline=True,
+)
+def is_worse(index, counts, logs, hashes, filled, lengths, order, length, product, hashed):
     """Whether a sentence clearly ranks behind a full ranking: what most sentences do, so it is asked first."""
-    index, counts = ranked.index, ranked.counts
     size = len(index) - 1
     if filled < size:
         return False
@@ -208,26 +212,28 @@ def is_worse(ranked, filled, lengths, order, length, product, hashed):
         return order < counts[last, ORDER]
     if length == counts[last, LENGTH]:
         last_product = counts[last, PRODUCT]
-        return product < last_product or (product == last_product and hashed > ranked.hashes[last])
-    return log_score(lengths, order, length, product) < ranked.logs[last] - CLOSE
+        return product < last_product or (product == last_product and hashed > hashes[last])
+    return log_score(lengths, order, length, product) < logs[last] - CLOSE
 
 
-@kernel(int64(ranked_type, int64, int64, int64, int64[:, ::1], int64[::1], int64, boolean[::1]), inline=True)
-def needed(ranked, filled, length, order, lengths, floors, above, undecided):
+@kernel(
+    "int64(int32[::1], int64[:, ::1], int64, int64, int64, int64[:, ::1], int64[::1], int64, boolean[::1])", inline=True
+)
+def needed(index, counts, filled, length, order, lengths, floors, above, undecided):
     """What a sentence must reach to be ranked: as much as the last one of a full ranking, or (above 1) more."""
     need = floors[length]
-    if filled == len(ranked.index) - 1:
-        last = ranked.index[filled - 1]
-        last_length, last_product = ranked.counts[last, LENGTH], ranked.counts[last, PRODUCT]
+    if filled == len(index) - 1:
+        last = index[filled - 1]
+        last_length, last_product = counts[last, LENGTH], counts[last, PRODUCT]
         need = max(need, least_product(lengths, order, length, last_length, last_product, above, undecided))
     return need
 
 
-@kernel(boolean(int32[:, ::1], ranked_type, int64, int64))
-def is_taken(arcs, ranked, slot, taken):
+@kernel("boolean(int32[:, ::1], int32[:, ::1], int64[:, ::1], uint64[::1], int64, int64)")
+def is_taken(arcs, paths, counts, hashes, slot, taken):
     """Whether the sentence in a slot stands in one of the first `taken` slots, too."""
     for other in range(taken):
-        if ranked.hashes[other] == ranked.hashes[slot] and compare_words(arcs, ranked, other, slot) == 0:
+        if hashes[other] == hashes[slot] and compare_words(arcs, paths, counts, other, slot) == 0:
             return True
     return False
 
@@ -237,5 +243,8 @@ def take(ranked, first, end, out_counts, out_paths, place):
     """Copy the candidates ranked from `first` to `end` to the result."""
     for k in range(first, end):
         slot = ranked.index[k]
-        out_counts[place], out_paths[place] = ranked.counts[slot], ranked.paths[slot]
+        for column in range(3):
+            out_counts[place, column] = ranked.counts[slot, column]
+        for p in range(ranked.counts[slot, LENGTH]):
+            out_paths[place, p] = ranked.paths[slot, p]
         place += 1

@@ -129,14 +129,16 @@ def is_gold(arcs, rows, path, length, words, starts):
     return False
 
 
-@kernel(types.void(int32[:, ::1], int32[::1], ranked_type, int64, int64, int64, int64, uint64), inline=True)
-def write(rows, path, ranked, slot, length, order, product, hashed):
+@kernel(
+    "void(int32[:, ::1], int32[::1], int64[:, ::1], uint64[::1], int32[:, ::1], int64, int64, int64, int64, uint64)",
+    inline=True,
+)
+def write(rows, path, counts, hashes, paths, slot, length, order, product, hashed):
     """Write the path's sentence into a slot of a ranking."""
-    paths, counts = ranked.paths, ranked.counts
     for k in range(length):
         paths[slot, k] = rows[path[k], P_ARC]
     counts[slot, LENGTH], counts[slot, ORDER], counts[slot, PRODUCT] = length, order, product
-    ranked.hashes[slot] = hashed
+    hashes[slot] = hashed
 
 
 @kernel(int64(ground_type, walk_type, ranked_type, int64))
@@ -147,7 +149,8 @@ def list_all(ground, walk, ranked, lowest_order):
     )  # fmt: skip
     first, rows, final, floors = ground.first, ground.rows, ground.final, ground.floors
     path, path_hash, left, matches, undecided = walk.path, walk.path_hash, walk.left, walk.matches, walk.undecided
-    size = len(ranked.index) - 1
+    index, counts, logs, hashes, paths = ranked.index, ranked.counts, ranked.logs, ranked.hashes, ranked.paths
+    size = len(index) - 1
     waiting = np.empty(len(path) + 1, np.int64)
     end = np.empty(len(path) + 1, np.int64)
     waiting[0], end[0] = first[0], first[1]
@@ -182,22 +185,26 @@ def list_all(ground, walk, ranked, lowest_order):
         if product < floors[depth]:
             continue
         hashed = path_hash[depth]
-        if is_worse(ranked, filled, lengths, order, depth, product, hashed):
+        if is_worse(index, counts, logs, hashes, filled, lengths, order, depth, product, hashed):
             continue
         # A gold reference matches everywhere.
         if product < lengths[depth, MAX_ORDER] or not is_gold(arcs, rows, path, depth, words, starts):
-            slot = ranked.index[size]
-            write(rows, path, ranked, slot, depth, order, product, hashed)
-            filled = insert(ranked, filled, arcs, slot, lengths, undecided)
+            slot = index[size]
+            write(rows, path, counts, hashes, paths, slot, depth, order, product, hashed)
+            filled = insert(index, counts, logs, hashes, paths, filled, arcs, slot, lengths, undecided)
     return filled
 
 
-@kernel(types.void(ground_type, walk_type, int64, int64, int64, int64, int64, int64), inline=True)
-def branch(ground, walk, state, depth, length, order, need, draw):
+@kernel(
+    "void(int32[::1], int32[:, ::1], int32[:, ::1], int64[::1], int16[:, ::1], uint64[::1],"
+    " int32[::1], uint64, int64[:, ::1], int32[:, ::1], int32[::1], int64, int64, int64, int64, int64, int64)",
+    inline=True,
+)
+def branch(
+    first, rows, arcs, bound_first, bounds, word_hashes, left, matches, frame_bound, frame_arc, frame_size,
+    state, depth, length, order, need, draw,
+):  # fmt: skip
     """Put the arcs worth following into the frame of this depth, the best one last; by hash if draw is not -1."""
-    first, rows, arcs, word_hashes = ground.first, ground.rows, ground.arcs, ground.word_hashes
-    bound_first, bounds, left, matches = ground.bound_first, ground.bounds, walk.left, walk.matches[depth]
-    frame_bound, frame_arc = walk.frame_bound, walk.frame_arc
     orders = min(order, length)
     found = 0
     for arc in range(first[state], first[state + 1]):
@@ -224,7 +231,7 @@ def branch(ground, walk, state, depth, length, order, need, draw):
                 place -= 1
         frame_bound[depth, place], frame_arc[depth, place] = best, arc
         found += 1
-    walk.frame_size[depth] = found
+    frame_size[depth] = found
 
 
 @kernel(
@@ -238,10 +245,11 @@ def explore(ground, walk, ranked, filled, mode, length, order, need, draw, ties_
     """
     # Unpacked once: a field of a record costs a reference count each time it is taken out.
     words, starts, arcs, lengths, limits = ground.words, ground.starts, ground.arcs, ground.lengths, ground.limits
-    rows, word_hashes = ground.rows, ground.word_hashes
+    first, rows, word_hashes = ground.first, ground.rows, ground.word_hashes
+    bound_first, bounds = ground.bound_first, ground.bounds
     path, path_hash, left, matches, undecided = walk.path, walk.path_hash, walk.left, walk.matches, walk.undecided
     frame_bound, frame_arc, frame_size = walk.frame_bound, walk.frame_arc, walk.frame_size
-    index, counts = ranked.index, ranked.counts
+    index, counts, logs, hashes, paths = ranked.index, ranked.counts, ranked.logs, ranked.hashes, ranked.paths
     floors, tally, cut = ground.floors, walk.tally, walk.cut
     size = len(index) - 1
     last_length = last_product = np.int64(-1)  # what `need` was reckoned from
@@ -251,7 +259,10 @@ def explore(ground, walk, ranked, filled, mode, length, order, need, draw, ties_
     while True:
         if entering:
             entering = False
-            branch(ground, walk, state, depth, length, order, need, draw)
+            branch(
+                first, rows, arcs, bound_first, bounds, word_hashes, left, matches[depth],
+                frame_bound, frame_arc, frame_size, state, depth, length, order, need, draw,
+            )  # fmt: skip
         if frame_size[depth] == 0:
             if depth == 0:
                 return DONE, filled
@@ -280,17 +291,17 @@ def explore(ground, walk, ranked, filled, mode, length, order, need, draw, ties_
         hashed = path_hash[length]
         if best < lengths[length, MAX_ORDER] or not is_gold(arcs, rows, path, length, words, starts):
             if mode == DRAW:
-                write(rows, path, ranked, filled, length, order, best, hashed)
-                enough = best == need and not is_taken(arcs, ranked, filled, filled)
-            elif not is_worse(ranked, filled, lengths, order, length, best, hashed):
+                write(rows, path, counts, hashes, paths, filled, length, order, best, hashed)
+                enough = best == need and not is_taken(arcs, paths, counts, hashes, filled, filled)
+            elif not is_worse(index, counts, logs, hashes, filled, lengths, order, length, best, hashed):
                 slot = index[size]
-                write(rows, path, ranked, slot, length, order, best, hashed)
-                filled = insert(ranked, filled, arcs, slot, lengths, undecided)
+                write(rows, path, counts, hashes, paths, slot, length, order, best, hashed)
+                filled = insert(index, counts, logs, hashes, paths, filled, arcs, slot, lengths, undecided)
             if mode <= FIND_CUT and filled == size:
                 last = index[size - 1]
                 if counts[last, LENGTH] != last_length or counts[last, PRODUCT] != last_product:
                     last_length, last_product = counts[last, LENGTH], counts[last, PRODUCT]
-                    need = needed(ranked, filled, length, order, lengths, floors, mode, undecided)
+                    need = needed(index, counts, filled, length, order, lengths, floors, mode, undecided)
                     ties_here = compare_scores(lengths, order, length, need, last_length, last_product, undecided) == 0
                     # Another sentence of the same length and product may have been the last one of an earlier length.
                     if last_length != cut[0] or last_product != cut[1]:
@@ -339,7 +350,7 @@ def find(ground, walk, ranked, roots, order, mode):
     FIND_BEST ranks all that are tied at the cut, too, and gives up where they are too many; FIND_CUT passes over them.
     LIST_TIED knows the cut that FIND_CUT has found, and ranks everything that reaches it.
     """
-    lengths, cut, undecided = ground.lengths, walk.cut, walk.undecided
+    index, counts, lengths, cut, undecided = ranked.index, ranked.counts, ground.lengths, walk.cut, walk.undecided
     walk.tally[SPENT] = walk.tally[TIED] = 0
     if mode != LIST_TIED:
         cut[0] = cut[1] = -1
@@ -349,7 +360,7 @@ def find(ground, walk, ranked, roots, order, mode):
         if mode == LIST_TIED:
             need = least_product(lengths, order, length, cut[0], cut[1], 0, undecided)
         else:
-            need = needed(ranked, filled, length, order, lengths, ground.floors, mode, undecided)
+            need = needed(index, counts, filled, length, order, lengths, ground.floors, mode, undecided)
         if roots[r, 1] >= need:
             if mode == LIST_TIED:
                 ties_here = compare_scores(lengths, order, length, need, cut[0], cut[1], undecided) == 0
@@ -433,9 +444,11 @@ def best_of_order(ground, walk, order, wanted, out_counts, out_paths, taken):
     for k in range(better, wanted):
         slot = ranked.index[k]
         if total < wanted:
-            drawn.paths[wanted], drawn.counts[wanted] = ranked.paths[slot], ranked.counts[slot]
+            for p in range(ranked.counts[slot, LENGTH]):
+                drawn.paths[wanted, p] = ranked.paths[slot, p]
+            drawn.counts[wanted, LENGTH] = ranked.counts[slot, LENGTH]
             drawn.hashes[wanted] = ranked.hashes[slot]
-            if not is_taken(ground.arcs, drawn, wanted, count):
+            if not is_taken(ground.arcs, drawn.paths, drawn.counts, drawn.hashes, wanted, count):
                 take(ranked, k, k + 1, out_counts, out_paths, taken + total)
                 total += 1
     return taken + total, True
@@ -469,7 +482,9 @@ def search(
         bounds = np.empty((0, MAX_ORDER), np.int16)
     else:
         bounds = suffix_bounds(p_first, rows, p_final, bound_first)
-    widest = np.diff(p_first).max()
+    widest = 1
+    for s in range(len(p_final)):
+        widest = max(widest, p_first[s + 1] - p_first[s])
     ground = Ground(
         words, starts, arcs, p_first, rows, p_final, bound_first, bounds, lengths, word_hashes, floors, limits
     )
@@ -500,8 +515,9 @@ def search(
     out_arcs = np.empty(out_counts[:taken, LENGTH].sum() + taken, np.int32)
     place = 0
     for k in range(taken):
-        length = out_counts[k, LENGTH]
-        out_arcs[place : place + length] = out_paths[k, :length]
-        out_arcs[place + length] = -1
-        place += length + 1
+        for p in range(out_counts[k, LENGTH]):
+            out_arcs[place] = out_paths[k, p]
+            place += 1
+        out_arcs[place] = -1
+        place += 1
     return status, out_counts[:taken], out_arcs, walk.tally[NODES], exact
