@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 import tomllib
 from pathlib import Path
 
-import pytest
-
-sys.path.append(str(Path(__file__).parents[1] / "experiment"))
 import made_up
+import pytest
 
 from polyref.experiment.reading import read_recipe, recipe_toml
 from polyref.experiment.recipe import recipe_of
@@ -50,3 +47,16 @@ def test_values_that_cannot_be_are_refused_before_anything_is_printed(run, recip
     assert (done.code, done.out) == (2, b"")
     assert f"{setting}: {said}" in done.err
     assert done.err.count("\n") == 1
+
+
+def test_a_bad_record_is_said_before_anything_is_trained(run, recipe: Path, tmp_path: Path):
+    bad = tmp_path / "bad.jsonl"
+    bad.write_text('{"source": "a", "references": ["b"]}\n{"source": "a", "references": []}\n')
+    done = run("train", recipe, "--check", "--set", f"data.train={bad}")
+    assert (done.code, done.err) == (2, f'polyref: {bad}:2: "references" is empty; give at least one\n')
+
+
+def test_an_output_that_cannot_be_a_folder_is_said(run, recipe: Path):
+    done = run("train", recipe, "--check", "-o", recipe / "inside")
+    assert done.code == 2
+    assert done.err.endswith(f"{recipe} is not a folder; give another output\n")

@@ -17,7 +17,6 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("tokenizers")
 
-sys.path.append(str(Path(__file__).parents[1] / "experiment"))
 import made_up  # noqa: E402
 
 from polyref.experiment.reading import read_recipe, toml_of  # noqa: E402

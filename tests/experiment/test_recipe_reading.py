@@ -162,7 +162,7 @@ def test_a_mistake_in_an_override_is_blamed_on_its_file_and_line(staged: Path, t
 def test_a_mistake_in_a_setting_is_blamed_on_it(staged: Path, setting, said):
     with pytest.raises(SettingsError) as refused:
         read_recipe(staged, overrides=["fit.clip=3", setting])
-    assert str(refused.value).startswith(f"{setting}: {said}")
+    assert str(refused.value).startswith(f"{setting[:200]}: {said}")
 
 
 @pytest.mark.parametrize(
@@ -223,3 +223,31 @@ def test_a_file_that_is_no_recipe_is_named(tmp_path: Path, content):
         read_recipe(path)
     with pytest.raises(PolyrefError, match=r"gone.toml: cannot be opened"):
         read_recipe(tmp_path / "gone.toml")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "a = " + "[" * 5000,
+        "a = " + "{b=" * 5000,
+        "a." * 5000 + "b = 1",
+        "[" + "a." * 5000 + "b]",
+        "[run]\n" + "#" * 10**6,
+    ],
+    ids=["lists", "tables", "a key", "a section", "a comment"],
+)
+def test_what_is_nested_or_long_beyond_any_recipe_is_refused(tmp_path: Path, content):
+    path = tmp_path / "recipe.toml"
+    path.write_text(content)
+    with pytest.raises(InputError, match=r"recipe\.toml: is not TOML \(more than "):
+        read_recipe(path)
+    if "=" in content:
+        with pytest.raises(SettingsError, match=r"^fit\.epochs"):
+            read_recipe(SMALLEST, [f"fit.epochs={content.partition('=')[2]}" + "[" * 5000])
+
+
+def test_a_byte_order_mark_before_a_recipe_is_passed_over(tmp_path: Path):
+    path = tmp_path / "recipe.toml"
+    path.write_bytes(b"\xef\xbb\xbf" + STAGED.encode())
+    path.with_suffix(".bare").write_text(STAGED)
+    assert read_recipe(path) == read_recipe(path.with_suffix(".bare"))

@@ -29,7 +29,9 @@ def train(
     output: Annotated[str | None, o.output("Folder of the model, instead of run.output.", "FOLDER")] = None,
     reindex: Annotated[bool, typer.Option("--reindex", help="Index the training file again: it has changed.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing while it trains; train.log has it.")] = False,
-    check: Annotated[bool, typer.Option("--check", help="Only check the recipe, and print it with all keys.")] = False,
+    check: Annotated[
+        bool, typer.Option("--check", help="Only check the recipe and its files, and print it with all keys.")
+    ] = False,
     keys: Annotated[bool, typer.Option("--keys", help="List all keys of a recipe and what they mean.")] = False,
     as_json: o.JsonOption = False,
 ) -> None:
@@ -50,10 +52,10 @@ def train(
     changes = [*(changed or []), *([f"run.output={json.dumps(output)}"] if output is not None else [])]
     found = read_recipe(recipe, changes, override or [])
     if check:
-        from polyref.experiment.inputs import check_files
+        from polyref.experiment.inputs import check_contents
 
         sys.stdout.write(recipe_toml(found))
-        check_files(found)
+        check_contents(found)
         return
     load_extra("torch", purpose="training", extra="torch")
     from polyref.experiment.training import train_recipe

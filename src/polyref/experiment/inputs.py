@@ -2,11 +2,12 @@
 
 In:   a recipe, or one of its stages.
 Out:  the path of what is trained on; the subwords of sources and targets, kept in the folder of the run.
-Not:  expanding (scale/), byte-pair encoding (text/subwords.py), what the files hold (training.py).
+Not:  expanding (scale/), byte-pair encoding (text/subwords.py).
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import asdict, replace
 from itertools import chain
@@ -19,8 +20,9 @@ from polyref.data import Input, ReadSettings
 from polyref.data.corpus import Corpus
 from polyref.data.opening import open_input
 from polyref.encode.opening import is_encoder
-from polyref.errors import InputError
+from polyref.errors import InputError, OutputError
 from polyref.experiment.recipe import Recipe, Stage
+from polyref.features.features import Features
 from polyref.feed import Stream, StreamSettings
 from polyref.files import reading
 from polyref.fit import fingerprint
@@ -41,6 +43,25 @@ def check_files(recipe: Recipe) -> None:
         for key, path, problem in _missing(stage, is_first=number == 0):
             where = f'stage "{stage.name}": {key}' if stage.name else key
             raise InputError(problem, "check the path", file=f"{where}: {path}")
+
+
+def check_contents(recipe: Recipe) -> None:
+    """Refuse what training would refuse only later: a bad record, images without features, a file as output."""
+    check_files(recipe)
+    for stage in recipe.stages:
+        data, place = stage.data, Path(stage.run.output)
+        while not os.path.lexists(place):
+            place = place.parent
+        if not place.is_dir() or not os.access(place, os.W_OK | os.X_OK):
+            problem = "is not a folder" if not place.is_dir() else "cannot be written to"
+            raise OutputError(f"{stage.run.output}: {place} {problem}; give another output")
+        features = Features.open(data.features, data.feature_ids or None) if data.features else None
+        for path in dict.fromkeys((data.train, data.dev)):
+            sources = [example.source for example in Input.of(path, ReadSettings(fields=data.fields)).examples()]
+            if not sources:
+                raise InputError("holds no examples", "give some", file=path)
+            if features is not None:
+                features.check([str(source) for source in sources], size=getattr(stage.model, "feature_size", None))
 
 
 def _missing(stage: Stage, *, is_first: bool) -> Iterator[tuple[str, str, str]]:

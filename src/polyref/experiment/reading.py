@@ -43,6 +43,8 @@ Key = tuple[str, ...]
 Origins = dict[Place, tuple[int, Place]]  # of keys that a layer over the recipe sets: its number, and where there
 _NAME = r"""\s*(?:"[^"]+"|'[^']+'|[^\s."'=\[\]{}#]+)\s*"""  # a part of a key, perhaps in quotes
 _SETTING = re.compile(rf"({_NAME}(?:\.{_NAME})+)=(.*)", re.DOTALL)
+_MOST_CHARACTERS, _MOST_LEVELS = 2**16, 32  # no recipe needs more, and more can take hours to parse
+_DEEP_KEY = re.compile(rf"(?<![\w-])(?:[\w-]+\s*\.\s*){{{_MOST_LEVELS}}}")
 
 
 def read_recipe(
@@ -57,7 +59,7 @@ def read_recipe(
     An empty value takes a key out.
     """
     base = Layer("", recipe) if isinstance(recipe, Mapping) else _read(recipe)
-    layers = [base, *map(_read, override_files), *(Layer(one, _setting(one)) for one in overrides)]
+    layers = [base, *map(_read, override_files), *(Layer(one[:200], _setting(one)) for one in overrides)]
     content = _copied(base.tables)
     origins: Origins = {}
     for number, layer in enumerate(layers[1:], 1):
@@ -151,7 +153,7 @@ def _setting(text: str) -> Tables:
     found: Any = None
     if parts[2].strip():
         try:
-            found = tomllib.loads(f"value = {parts[2]}")["value"]
+            found = _parsed(f"value = {parts[2]}")["value"]
         except ValueError:  # not TOML, or a number with thousands of digits
             found = parts[2].strip()
     for name in reversed(re.findall(_NAME, parts[1])):
@@ -163,12 +165,27 @@ def _setting(text: str) -> Tables:
 def _read(path: str | PathLike[str]) -> Layer:
     try:
         with reading(path):
-            text = Path(path).read_text(encoding="utf-8")
-        return Layer(str(path), tomllib.loads(text), text)
+            text = Path(path).read_text(encoding="utf-8-sig")
+        return Layer(str(path), _parsed(text), text)
     except UnicodeDecodeError:
         raise InputError("is not text", "give a recipe in TOML", file=str(path)) from None
     except ValueError as error:  # of TOML, and of numbers with thousands of digits
         raise InputError(f"is not TOML ({error})", "repair it", file=str(path)) from None
+
+
+def _parsed(text: str) -> dict[str, Any]:
+    """The tables of a text in TOML; a ValueError if it is not, or if no recipe looks like that."""
+    if len(text) > _MOST_CHARACTERS:
+        raise ValueError(f"more than {_MOST_CHARACTERS:,} characters")
+    with suppress(RecursionError):
+        if not _DEEP_KEY.search(text) and _levels(found := tomllib.loads(text)) <= _MOST_LEVELS:
+            return found
+    raise ValueError(f"more than {_MOST_LEVELS} levels of tables and lists")
+
+
+def _levels(value: Any) -> int:
+    inner = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()
+    return 1 + max(map(_levels, inner), default=0)
 
 
 # -- writing --------------------------------------------------------------------------------------------------------
