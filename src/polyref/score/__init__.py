@@ -4,7 +4,7 @@ In:   hypotheses, and the references of each.
 Out:  each metric's result, with its score and its signature.
 Not:  files (data/hypotheses.py).
 
-A new metric is a module of its own that makes a `Metric` (see rouge.py for a short one), and one line in METRICS.
+A new metric is a module of its own that makes a `Metric`, its import here and its line in METRICS: docs/scores.md.
 """
 
 from __future__ import annotations

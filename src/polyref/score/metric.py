@@ -78,13 +78,23 @@ def mean_score(
 
     `parts` are the constants of the metric, for its signature.
     """
+    said, others, signature = prepared(hypotheses, references, settings, **parts)
+    scores = np.asarray(scores_of(said, others), np.float64)
+    return MeanScore(float(scores.mean()), signature, scores)
+
+
+def prepared(
+    hypotheses: Sequence[str], references: Sequence[Sequence[str]], settings: CaptionSettings | None, **parts: float
+) -> tuple[list[Tokens], list[list[Tokens]], str]:
+    """The tokens of hypotheses and of the references of each, and a signature; texts that cannot be scored are refused.
+
+    A signature has the form of sacreBLEU's, such as nrefs:5|case:lc|tok:ptb|version:polyref-0.1.0.
+    """
     from polyref import __version__
 
     settings = settings or CaptionSettings()
     check_texts(hypotheses, references)
     cut = tokenizer(settings.tokenizer, fold_case=settings.fold_case)
-    tokens = [[cut(text).split() for text in texts] for texts in references]
-    scores = np.asarray(scores_of([cut(text).split() for text in hypotheses], tokens), np.float64)
     signature = {
         "nrefs": references_per_example(references) or "var",
         "case": "lc" if settings.fold_case or settings.tokenizer == "ptb" else "mixed",
@@ -92,9 +102,9 @@ def mean_score(
         **{name: f"{value:g}" for name, value in parts.items()},
         "version": f"polyref-{__version__}",
     }
-    # In the form of sacreBLEU's signatures, such as nrefs:5|case:lc|tok:ptb|version:polyref-0.1.0.
     signed = "|".join(f"{name}:{value}" for name, value in signature.items())
-    return MeanScore(float(scores.mean()), signed, scores)
+    tokens = [[cut(text).split() for text in texts] for texts in references]
+    return [cut(text).split() for text in hypotheses], tokens, signed
 
 
 def references_per_example(references: Sequence[Sequence[str]]) -> int | None:
