@@ -31,6 +31,7 @@ from pathlib import Path
 
 import polyref
 from polyref.cli.main import main as command
+from polyref.compiled import kernel
 
 Run = Callable[..., tuple[int, bytes, bytes]]
 MEMORY = 4 * 2**30
@@ -175,7 +176,10 @@ class Target:
 
 
 class Readers(Target):
-    NAMES = ("data.jsonl", "data.jsonl.gz", "data.jsonl.zst", "data.parquet", "coco.json", "data.csv", "data.tsv")
+    # fmt: off
+    NAMES = (
+       
+        "data.jsonl", "data.jsonl.gz", "data.jsonl.zst", "data.parquet", "coco.json", "data.csv", "data.tsv")
 
     def prepare(self) -> None:
         plain = [one | {"source": str(one["source"])} for one in records(self.draw)]
@@ -195,15 +199,11 @@ class Readers(Target):
         verb = self.draw.choice(
             (
                 ("expand", name, "-o", "out.jsonl", "--engine", "plain"),
-                (
-                    "convert",
-                    name,
-                    self.draw.choice(("o.jsonl", "o.csv", "o.parquet", "o.src", "o.json", "o.tsv.gz")),
-                ),
-                ("stream", name, "--index", "index"),
-                ("stats", name),
-                ("lattice", name, "--json", "--engine", "plain"),
-            )
+        (
+                    "convert", name,
+        self.draw.choice(("o.jsonl", "o.csv", "o.parquet", "o.src", "o.json", "o.tsv.gz")), ),
+        ("stream", name, "--index", "index"), ("stats", name), ("lattice", name, "--json", "--engine", "plain"),
+        )
         )
         return self.judged(*verb, cwd=folder)
 
@@ -281,8 +281,11 @@ class Unchanged(Target):
 
     def prepare(self) -> None:
         super().prepare()
-        self.expected = self.must(*self.COMMAND)
-        assert self.must(*self.COMMAND) == self.expected
+        # Indexes know their data by its path: they are made where every trial takes place.
+        place = self.good.rename(self.good.with_name("trial"))
+        self.expected = self.must(*self.COMMAND, cwd=place)
+        assert self.must(*self.COMMAND, cwd=place) == self.expected
+        place.rename(self.good)
 
     def trial(self, folder: Path) -> str | None:
         path = some_file(folder / self.KEPT, self.draw)
@@ -308,6 +311,28 @@ class Vectors(Unchanged):
         super().prepare()
 
 
+class Kernels(Target):
+    """A damaged kernel is compiled again, never run."""
+
+    def prepare(self) -> None:
+        assert forked(cwd=self.good, call=_use_kernel)[:2] == (0, b"42")
+
+    def trial(self, folder: Path) -> str | None:
+        path = some_file(folder, self.draw)
+        path.write_bytes(damaged(path.read_bytes(), self.draw))
+        code, out, said = forked(cwd=folder, call=_use_kernel)
+        return None if (code, out) == (0, b"42") else f"{path.name}: exit code {code}, {out!r}, {said[-300:]!r}"
+
+
+def _twice(number):  # type: ignore[no-untyped-def]
+    return 2 * number
+
+
+def _use_kernel() -> None:
+    os.environ["NUMBA_CACHE_DIR"] = str(Path.cwd())
+    os.write(1, str(kernel("int64(int64)")(_twice)(21)).encode())
+
+
 class Options(Target):
     """Values of options that nobody would give."""
 
@@ -323,23 +348,13 @@ class Options(Target):
         "veto",
         "to",
     )
+    # fmt: on
+    # fmt: off
     VALUES = (
-        "",
-        " ",
-        "-1",
-        "0",
-        "nan",
-        "inf",
-        "1e-320",
-        "9" * 30,
-        "1" * 5000,
-        "\x1b[1m",
-        "é",
-        "none",
-        "soft",
-        "0x1",
+        "", " ", "-1", "0", "nan", "inf", "1e-320", "9" * 30, "1" * 5000, "\x1b[1m", "é", "none", "soft", "0x1",
         "1_0",
     )
+    # fmt: on
 
     def trial(self, folder: Path) -> str | None:
         chosen = [
@@ -356,18 +371,19 @@ TARGETS: dict[str, type[Target]] = {
     "indexes": Indexes,
     "vectors": Vectors,
     "options": Options,
+    "kernels": Kernels,
 }
 
 
 # -- running --------------------------------------------------------------------------------------------------------
 
 
-def forked(*arguments: str, cwd: Path) -> tuple[int, bytes, bytes]:
+def forked(*arguments: str, cwd: Path, call: Callable[[], None] = command) -> tuple[int, bytes, bytes]:
     """Run the command in a child of this process, which has all modules loaded: exit code, output, messages."""
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as said:
         child = os.fork()
         if child == 0:
-            _become(arguments, cwd, out.fileno(), said.fileno())
+            _become(arguments, cwd, out.fileno(), said.fileno(), call)
         _, status = os.waitpid(child, 0)
         out.seek(0)
         said.seek(0)
@@ -383,7 +399,7 @@ def load_modules() -> None:
         importlib.import_module(name)
 
 
-def _become(arguments: tuple[str, ...], cwd: Path, out: int, said: int) -> None:
+def _become(arguments: tuple[str, ...], cwd: Path, out: int, said: int, call: Callable[[], None]) -> None:
     code = 70
     try:
         os.chdir(cwd)
@@ -394,7 +410,7 @@ def _become(arguments: tuple[str, ...], cwd: Path, out: int, said: int) -> None:
         signal.alarm(SECONDS)  # ends a run that hangs, by a signal: its exit code says so
         sys.argv = ["polyref", *arguments]
         os.environ["XDG_CACHE_HOME"] = str(cwd)
-        command()
+        call()
         code = 0
     except SystemExit as error:
         code = error.code if isinstance(error.code, int) else 0 if error.code is None else 1
