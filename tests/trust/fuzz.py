@@ -176,10 +176,7 @@ class Target:
 
 
 class Readers(Target):
-    # fmt: off
-    NAMES = (
-       
-        "data.jsonl", "data.jsonl.gz", "data.jsonl.zst", "data.parquet", "coco.json", "data.csv", "data.tsv")
+    NAMES = ("data.jsonl", "data.jsonl.gz", "data.jsonl.zst", "data.parquet", "coco.json", "data.csv", "data.tsv")
 
     def prepare(self) -> None:
         plain = [one | {"source": str(one["source"])} for one in records(self.draw)]
@@ -199,11 +196,15 @@ class Readers(Target):
         verb = self.draw.choice(
             (
                 ("expand", name, "-o", "out.jsonl", "--engine", "plain"),
-        (
-                    "convert", name,
-        self.draw.choice(("o.jsonl", "o.csv", "o.parquet", "o.src", "o.json", "o.tsv.gz")), ),
-        ("stream", name, "--index", "index"), ("stats", name), ("lattice", name, "--json", "--engine", "plain"),
-        )
+                (
+                    "convert",
+                    name,
+                    self.draw.choice(("o.jsonl", "o.csv", "o.parquet", "o.src", "o.json", "o.tsv.gz")),
+                ),
+                ("stream", name, "--index", "index"),
+                ("stats", name),
+                ("lattice", name, "--json", "--engine", "plain"),
+            )
         )
         return self.judged(*verb, cwd=folder)
 
@@ -336,23 +337,10 @@ def _use_kernel() -> None:
 class Options(Target):
     """Values of options that nobody would give."""
 
-    NAMES = (
-        "per-example",
-        "penalty",
-        "seed",
-        "min-bleu",
-        "node-budget",
-        "tokenizer",
-        "position",
-        "baseline",
-        "veto",
-        "to",
-    )
-    # fmt: on
     # fmt: off
+    NAMES = ("per-example", "penalty", "seed", "min-bleu", "node-budget", "tokenizer", "position", "baseline", "to")
     VALUES = (
-        "", " ", "-1", "0", "nan", "inf", "1e-320", "9" * 30, "1" * 5000, "\x1b[1m", "é", "none", "soft", "0x1",
-        "1_0",
+        "", " ", "-1", "0", "nan", "inf", "1e-320", "9" * 30, "1" * 5000, "\x1b[1m", "é", "none", "soft", "0x1", "1_0",
     )
     # fmt: on
 
