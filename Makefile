@@ -1,9 +1,9 @@
-# Verbs: setup demo quick test check bench align-eval. Each sets up what it needs; a fresh machine needs Python 3.11 and make.
+# Verbs: setup demo quick test trust check bench align-eval. Each sets up what it needs; a fresh machine needs Python 3.11 and make.
 PYTHON ?= python3
 BIN := .venv/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: setup demo quick test check bench align-eval clean
+.PHONY: setup demo quick test trust check bench align-eval clean
 
 setup: .venv/dev
 
@@ -37,6 +37,13 @@ quick: .venv/dev
 # Two processes, each with a thread of its own: more of either would only wait for each other.
 test: check
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile
+
+# Damaged input and signals, for as long as one likes: make trust MINUTES=30 TIMES=100
+MINUTES := 2
+TIMES := 5
+trust: .venv/dev
+	OMP_NUM_THREADS=1 $(BIN)/python tests/trust/fuzz.py --minutes $(MINUTES)
+	OMP_NUM_THREADS=1 $(BIN)/python tests/trust/signals.py --times $(TIMES)
 
 # Writes docs/benchmarks.md. POLYREF_DATA names a folder with real data sets; without it, generated ones are used.
 bench: .venv/dev
