@@ -270,6 +270,7 @@ def test_without_a_home_kernels_are_compiled_in_memory(monkeypatch: pytest.Monke
     monkeypatch.delenv("NUMBA_CACHE_DIR")
     monkeypatch.delenv("XDG_CACHE_HOME")
     monkeypatch.setattr(Path, "home", no_home)
+    monkeypatch.setattr(compiled, "_at_hand", set[str]())  # what other tests have loaded
     assert not is_loaded(made())
     assert compiled.why_not_kept() == "there is no home folder; set NUMBA_CACHE_DIR to a folder"
     assert not compiled.is_cached()

@@ -31,7 +31,7 @@ def failing(run, monkeypatch: pytest.MonkeyPatch, captions_file: Path):
         def fail(*given: object) -> None:
             raise error
 
-        monkeypatch.setattr("polyref.stats.statistics", fail)
+        monkeypatch.setattr("polyref.cli.stats.statistics", fail)
         return run("stats", captions_file)
 
     return run_it
