@@ -1,0 +1,1 @@
+"""The yardstick of choosing: pseudo-references that people judged."""
