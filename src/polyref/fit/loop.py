@@ -126,7 +126,7 @@ def _ended(run: _Run, on_step: Callable[[Step], None]) -> Counters:
 
 def check_run(folder: Path, run: str, processes: Processes) -> None:
     """Refuse a folder with another run or a damaged one; only `fit` sees whether its tensors are those of the model."""
-    checkpoint.check_checkpoint(folder, _name(run, processes))
+    checkpoint.load_checkpoint(folder, None, _name(run, processes))
 
 
 def is_finished(folder: Path, settings: FitSettings) -> bool:
@@ -268,16 +268,8 @@ def _optimiser(model: torch.nn.Module, settings: FitSettings) -> torch.optim.Opt
 
 
 def _step(what: What, counters: Counters, **more: Any) -> Step:
-    return Step(
-        what,
-        epoch=counters.epoch_of_update,
-        batch=counters.batch,
-        updates=counters.updates,
-        loss=counters.loss / max(counters.items, 1),
-        learning_rate=counters.learning_rate,
-        best=counters.best,
-        **more,
-    )
+    at, loss = (counters.epoch_of_update, counters.batch, counters.updates), counters.loss / max(counters.items, 1)
+    return Step(what, *at, loss, counters.learning_rate, best=counters.best, **more)
 
 
 # -- the average of the weights: single checkpoints jump by more than a BLEU point on small sets --------------------
