@@ -29,9 +29,7 @@ def train(
     output: Annotated[str | None, o.output("Folder of the model, instead of run.output.", "FOLDER")] = None,
     reindex: Annotated[bool, typer.Option("--reindex", help="Index the training file again: it has changed.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing while it trains; train.log has it.")] = False,
-    check: Annotated[
-        bool, typer.Option("--check", help="Only check recipe and files, and print all keys.")
-    ] = False,
+    check: Annotated[bool, typer.Option("--check", help="Only check recipe and files, and print all keys.")] = False,
     keys: Annotated[bool, typer.Option("--keys", help="List all keys of a recipe and what they mean.")] = False,
     as_json: o.JsonOption = False,
 ) -> None:
