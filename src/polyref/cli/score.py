@@ -13,6 +13,9 @@ from polyref.score import METRICS, USUAL, CorpusBleu, Scored, Tokenizer, evaluat
 from polyref.score.pairing import paired
 from polyref.settings import setting, settings
 
+_HYPOTHESES = '{"id": ..., "hypothesis": ...} or plain text, one per line; or COCO results. - reads standard input.'
+_REFERENCES = "A data set in any format, or files of plain text, one reference per line."
+
 
 @settings
 class ScoreSettings:
@@ -29,16 +32,8 @@ class ScoreSettings:
 
 @o.from_settings(reading=("source_field",))
 def score(
-    hypotheses: Annotated[
-        str,
-        o.argument(
-            "HYPOTHESES",
-            '{"id": ..., "hypothesis": ...} or plain text, one per line; or COCO results. - reads standard input.',
-        ),
-    ],
-    references: Annotated[
-        list[str], o.argument("REFERENCES", "A data set in any format, or files of plain text, one reference per line.")
-    ],
+    hypotheses: Annotated[str, o.argument("HYPOTHESES", _HYPOTHESES)],
+    references: Annotated[list[str], o.argument("REFERENCES", _REFERENCES)],
     *,
     scoring: ScoreSettings,
     reading: ReadSettings,
