@@ -171,9 +171,6 @@ def _name(run: str, processes: Processes) -> str:
 
 def _in_step(batches: Iterator[Batch], processes: Processes) -> Iterator[Batch | None]:
     """Batches until no process has one left; None where this one has none, but another has."""
-    if processes.ranks == 1:
-        yield from batches
-        return
     for batch in chain(batches, repeat(None)):
         if not processes.sums(batch is not None)[0]:
             return
