@@ -47,7 +47,6 @@ class FreshSettings:
         at_least=1,
         at_most=10_000,
         option="--fresh",
-        metavar="N",
     )
     by: By = setting(
         "uniform",

@@ -17,12 +17,14 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from difflib import get_close_matches
 from numbers import Integral, Real
+from operator import ge, gt, le, lt
 from typing import Any, Literal, TypeVar, Union, cast, dataclass_transform, get_args, get_origin, get_type_hints
 
 from polyref.errors import SettingsError
@@ -30,6 +32,7 @@ from polyref.errors import SettingsError
 Made = TypeVar("Made")
 _NAMES = {int: "a whole number", float: "a number", bool: "true or false", str: "a string"}
 _LONGEST = 200  # characters of a value that messages quote
+_NO_TEXT = re.compile("[\0\ud800-\udfff]")  # halves of surrogate pairs have no place in Unicode
 _LARGEST = 2**64  # no library that numbers are passed on to takes larger ones
 
 
@@ -92,7 +95,7 @@ def keys(group: Any, usual: Any = None) -> Iterator[Key]:
     """All keys of a settings class. `usual` is an instance whose values are the defaults."""
     for one, declared, kind in _declared(group):
         if declared.is_part:
-            yield from keys(kind, _fresh(one) if usual is None else getattr(usual, one.name))
+            yield from keys(kind, one.default_factory() if usual is None else getattr(usual, one.name))
             continue
         default = one.default if usual is None else getattr(usual, one.name)
         name = declared.key or one.name
@@ -117,7 +120,7 @@ def _build(group: type[Made], given: Mapping[str, Any], usual: Made | None) -> M
         before = getattr(usual, one.name) if usual is not None else MISSING
         name = declared.key or one.name
         if declared.is_part:
-            values[one.name] = _build(kind, given, _fresh(one) if before is MISSING else before)
+            values[one.name] = _build(kind, given, one.default_factory() if before is MISSING else before)
         elif name in given:
             values[one.name] = _table(given[name], kind, before if before is not MISSING else one.default, name)
         elif before is not MISSING:
@@ -169,25 +172,18 @@ def refuse_unknown(what: str, given: Sequence[str] | Mapping[str, Any], known: S
     for name in given:
         if name not in known:
             near = get_close_matches(str(name), known, 1, 0.5)
-            cure = (
-                f'did you mean "{near[0]}"?'
-                if near
-                else f"choose from {', '.join(one for one in known if '.' not in one)}"
-            )
+            all_known = ", ".join(one for one in known if "." not in one)
+            cure = f'did you mean "{near[0]}"?' if near else f"choose from {all_known}"
             raise SettingsError(f"is not a known {what}", cure, key=str(name))
 
 
 # -- checking -------------------------------------------------------------------------------------------------------
 
 
-def _fresh(one: Any) -> Any:
-    return one.default_factory()
+_KNOWN: dict[Any, tuple[tuple[Any, Declared, Any], ...]] = {}
 
 
-_KNOWN: dict[Any, tuple[tuple[Field[Any], Declared, Any], ...]] = {}
-
-
-def _declared(group: Any) -> tuple[tuple[Field[Any], Declared, Any], ...]:
+def _declared(group: Any) -> tuple[tuple[Any, Declared, Any], ...]:
     """The fields of a settings class, what is declared about them, and their types."""
     if group not in _KNOWN:
         kinds = get_type_hints(group)
@@ -199,9 +195,8 @@ def _check(self: Any) -> None:
     for one, declared, kind in _declared(type(self)):
         if declared.is_part:
             continue
-        name = declared.key or one.name
         value = getattr(self, one.name)
-        checked = _checked(name, value, kind, declared)
+        checked = _checked(declared.key or one.name, value, kind, declared)
         if checked is not value:
             object.__setattr__(self, one.name, checked)
     if hasattr(self, "check_together"):
@@ -257,7 +252,7 @@ def _taken(value: Any, kind: Any, declared: Declared) -> Any:
         return None if None in inner else inner
     if kind is str:
         value = os.fspath(value) if isinstance(value, os.PathLike) else value
-        return value if isinstance(value, str) and "\0" not in value and _is_unicode(value) else None
+        return value if isinstance(value, str) and not _NO_TEXT.search(value) else None
     if kind is bool or is_dataclass(kind):
         return value if isinstance(value, kind) else None  # type: ignore[arg-type]
     if isinstance(value, bool) or not isinstance(value, Integral if kind is int else Real):
@@ -266,22 +261,10 @@ def _taken(value: Any, kind: Any, declared: Declared) -> Any:
 
 
 def _is_within(value: Any, declared: Declared) -> bool:
-    return (
-        (abs(value) < _LARGEST or isinstance(value, float))
-        and math.isfinite(value)
-        and (declared.at_least is None or value >= declared.at_least)
-        and (declared.at_most is None or value <= declared.at_most)
-        and (declared.above is None or value > declared.above)
-        and (declared.below is None or value < declared.below)
-    )
-
-
-def _is_unicode(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
+    if (not isinstance(value, float) and abs(value) >= _LARGEST) or not math.isfinite(value):
         return False
-    return True
+    bounds = (ge, declared.at_least), (le, declared.at_most), (gt, declared.above), (lt, declared.below)
+    return all(bound is None or holds(value, bound) for holds, bound in bounds)
 
 
 def _words(kinds: Sequence[Any]) -> list[str]:

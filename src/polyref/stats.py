@@ -48,85 +48,76 @@ class _Mean:
         return round(self.total / self.number, digits) if self.number else None
 
 
-@dataclass(slots=True)
 class _Statistics:
     """Sums over examples; `summary` makes numbers of them."""
 
-    text: TextSettings
-    per_example: Counter[int] = field(default_factory=Counter)
-    lengths: Counter[int] = field(default_factory=Counter)
-    sources: Counter[int] = field(default_factory=Counter)
-    vocabulary: Counter[str] = field(default_factory=Counter)
-    distinct: SeenTexts = field(default_factory=SeenTexts)
-    identical: int = 0  # references that an earlier one of their example equals, word for word
-    overlap: _Mean = field(default_factory=_Mean)  # over examples with two references or more, as the next two
-    bleu: _Mean = field(default_factory=_Mean)
-    bleu_zero: _Mean = field(default_factory=_Mean)
-    pseudo_lengths: Counter[int] = field(default_factory=Counter)  # of pseudo-references that are not repeats
-    pseudo_bleu: _Mean = field(default_factory=_Mean)
-    fluency: _Mean = field(default_factory=_Mean)
-    repeats: int = 0
-    expanded: int = 0  # examples that have pseudo-references
+    def __init__(self, text: TextSettings):
+        self._text = text
+        self._counts: defaultdict[str, Counter[int]] = defaultdict(Counter)  # texts by their length, and such
+        self._means: defaultdict[str, _Mean] = defaultdict(_Mean)
+        self._vocabulary: Counter[str] = Counter()
+        self._distinct = SeenTexts()
+        self._identical = 0  # references that an earlier one of their example equals, word for word
+        self._repeats = self._expanded = 0  # pseudo-references that repeat others; examples that have any
 
     def add(self, example: Example) -> None:
-        references = [tokenize(reference.text, self.text).words for reference in example.references]
-        self.per_example[len(references)] += 1
+        counts, means = self._counts, self._means
+        references = [tokenize(reference.text, self._text).words for reference in example.references]
+        counts["per example"][len(references)] += 1
         for words in references:
-            self.lengths[len(words)] += 1
-            self.vocabulary.update(words)
-            self.distinct.add("\n".join(words))
-        self.identical += len(references) - len(set(references))
+            counts["references"][len(words)] += 1
+            self._vocabulary.update(words)
+            self._distinct.add("\n".join(words))
+        self._identical += len(references) - len(set(references))
         if isinstance(example.source, str):
-            self.sources[len(tokenize(example.source, self.text))] += 1
+            counts["sources"][len(tokenize(example.source, self._text))] += 1
         if len(references) > 1:
             scores = leave_one_out(references)
-            self.overlap.add(word_overlap(references))
-            self.bleu.add(sum(scores) / len(scores))
-            self.bleu_zero.add(scores.count(0.0) / len(scores))
-        self.expanded += bool(example.pseudo_references)
+            means["overlap"].add(word_overlap(references))
+            means["bleu"].add(sum(scores) / len(scores))
+            means["bleu zero"].add(scores.count(0.0) / len(scores))
+        self._expanded += bool(example.pseudo_references)
         for pseudo in example.pseudo_references:
             if pseudo.repeat:
-                self.repeats += 1
+                self._repeats += 1
                 continue
-            self.pseudo_lengths[len(tokenize(pseudo.text, self.text))] += 1
-            self.pseudo_bleu.add(pseudo.bleu)
+            counts["pseudo"][len(tokenize(pseudo.text, self._text))] += 1
+            means["pseudo bleu"].add(pseudo.bleu)
             if pseudo.fluency is not None:
-                self.fluency.add(pseudo.fluency)
+                means["fluency"].add(pseudo.fluency)
 
     def summary(self) -> dict[str, Any]:
-        examples, references = self.per_example.total(), self.lengths.total()
-        pseudo = self.pseudo_lengths.total()
+        counts, means, each = self._counts, self._means, self._counts["per example"]
+        examples, references, pseudo = each.total(), counts["references"].total(), counts["pseudo"].total()
+        seen_once = sum(1 for count in self._vocabulary.values() if count == 1)
         return {
             "examples": examples,
             "references": references,
             "references_per_example": {
                 "mean": _Mean(references, examples).rounded(),
-                "least": min(self.per_example, default=None),
-                "most": max(self.per_example, default=None),
-                "examples_by_references": {str(count): self.per_example[count] for count in sorted(self.per_example)},
+                "least": min(each, default=None),
+                "most": max(each, default=None),
+                "examples_by_references": {str(count): each[count] for count in sorted(each)},
             },
-            "distinct_references": len(self.distinct),
-            "identical_references": self.identical,
-            "tokens_per_reference": _lengths(self.lengths),
-            "vocabulary": {
-                "words": len(self.vocabulary),
-                "seen_once": sum(1 for count in self.vocabulary.values() if count == 1),
-            },
-            "tokens_per_source": _lengths(self.sources) if self.sources else None,
+            "distinct_references": len(self._distinct),
+            "identical_references": self._identical,
+            "tokens_per_reference": _lengths(counts["references"]),
+            "vocabulary": {"words": len(self._vocabulary), "seen_once": seen_once},
+            "tokens_per_source": _lengths(counts["sources"]) if counts["sources"] else None,
             "overlap": {
-                "examples": self.overlap.number,
-                "word_overlap": self.overlap.rounded(4),
-                "bleu": self.bleu.rounded(),
-                "bleu_zero": self.bleu_zero.rounded(4),
+                "examples": means["overlap"].number,
+                "word_overlap": means["overlap"].rounded(4),
+                "bleu": means["bleu"].rounded(),
+                "bleu_zero": means["bleu zero"].rounded(4),
             },
             "pseudo_references": {
                 "pseudo_references": pseudo,
-                "repeats": self.repeats,
-                "examples": self.expanded,
+                "repeats": self._repeats,
+                "examples": self._expanded,
                 "per_example": _Mean(pseudo, examples).rounded(),
-                "tokens_per_pseudo_reference": _lengths(self.pseudo_lengths),
-                "bleu": self.pseudo_bleu.rounded(),
-                "fluency": self.fluency.rounded(4),
+                "tokens_per_pseudo_reference": _lengths(counts["pseudo"]),
+                "bleu": means["pseudo bleu"].rounded(),
+                "fluency": means["fluency"].rounded(4),
             }
             if pseudo
             else None,
@@ -140,12 +131,8 @@ def _lengths(counts: Counter[int]) -> dict[str, Any]:
     lengths = sorted(counts)
     passed = list(accumulate(counts[length] for length in lengths))
     middle = [lengths[bisect_right(passed, place)] for place in ((texts - 1) // 2, texts // 2)] if texts else []
-    return {
-        "tokens": tokens,
-        "mean": _Mean(tokens, texts).rounded(),
-        "median": sum(middle) / 2 if texts else None,
-        "longest": max(counts, default=None),
-    }
+    mean, halfway = _Mean(tokens, texts).rounded(), sum(middle) / 2 if texts else None
+    return {"tokens": tokens, "mean": mean, "median": halfway, "longest": max(counts, default=None)}
 
 
 def word_overlap(references: Sequence[Words]) -> float:

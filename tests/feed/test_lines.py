@@ -8,7 +8,7 @@ from polyref.errors import InputError, SettingsError
 from polyref.example import Example, PseudoReference, Reference
 from polyref.feed import Pair, stream
 from polyref.feed import lines as lines_module
-from polyref.feed.lines import Share, examples_of_epoch, first_broken, lines, prompt_completion
+from polyref.feed.lines import examples_of_epoch, first_broken, lines, prompt_completion
 
 EXAMPLES = [
     Example("a", "ü", (Reference("one", 2.0), Reference("ein\u2028s")), (PseudoReference("a one", 97.13),)),
@@ -17,8 +17,8 @@ EXAMPLES = [
 BROKEN = [Example("1", "s", (Reference("r"),)), Example("2", "a\tb", (Reference("c\r\n\nd"), Reference("\te\n")))]
 
 
-def joined(data, format: str, epoch: int = 0, share: Share | None = None) -> list[bytes]:
-    return [b"".join(pieces) for pieces in zip(*lines(data, epoch, format, share), strict=True)]
+def joined(data, format: str, epoch: int = 0, **share: int) -> list[bytes]:
+    return [b"".join(pieces) for pieces in zip(*lines(data, epoch, format, **share), strict=True)]
 
 
 def test_tsv_has_a_pair_a_line():
@@ -57,11 +57,11 @@ def test_the_pieces_and_shares_of_an_epoch_are_the_epoch(format, name, is_large,
     assert joined(data, format, 1) == whole
     cut = [file.splitlines(True) for file in whole]
     for start in (1, 5, len(data) - 1):
-        assert joined(data, format, 1, Share(start)) == [b"".join(file[start:]) for file in cut]
-    shares = [joined(data, format, 1, Share(0, rank, 3)) for rank in range(3)]
+        assert joined(data, format, 1, start=start) == [b"".join(file[start:]) for file in cut]
+    shares = [joined(data, format, 1, rank=rank, ranks=3) for rank in range(3)]
     for file, everything in enumerate(cut):
         assert sorted(line for share in shares for line in share[file].splitlines(True)) == sorted(everything)
-    rest = joined(data, format, 1, Share(2, 1, 3))
+    rest = joined(data, format, 1, start=2, rank=1, ranks=3)
     assert rest == [b"".join(file.splitlines(True)[2:]) for file in shares[1]]
 
 

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -26,10 +27,10 @@ from polyref.model.folder import (
     TARGET,
     WEIGHTS,
     Generated,
-    check_start,
     load_model,
     load_weights,
     save_model,
+    start_from,
 )
 from polyref.model.settings import BeamSettings, CaptionerSettings
 
@@ -218,28 +219,30 @@ def test_a_folder_of_another_model_is_none_until_all_of_the_new_one_is_there(fol
 
 
 def test_a_start_may_differ_in_what_only_training_looks_at(folder: Path):
-    settings = replace(small_model().model.settings, dropout=0.5, label_smoothing=0.1)
-    check_start(folder, kind="translator", settings=settings, fold_case=False)
+    model = small_model(seed=1).model
+    model.settings = replace(model.settings, dropout=0.5, label_smoothing=0.1)
+    start_from(folder, model, fold_case=False)
+    own = small_model().model.state_dict()
+    assert all(torch.equal(weight, own[name]) for name, weight in model.state_dict().items())
 
 
 def test_a_start_that_is_another_model_is_refused_in_one_line(folder: Path, tmp_path: Path):
     settings = small_model().model.settings
-    for says, start, kind, wanted, fold_case in (
-        ("gone: there is no such folder", tmp_path / "gone", "translator", settings, False),
-        ("there is no model.json in it", tmp_path, "translator", settings, False),
-        ("it is a translator, and the recipe trains a captioner", folder, "captioner", CaptionerSettings(), False),
+    for says, start, wanted, fold_case in (
+        ("gone: there is no such folder", tmp_path / "gone", settings, False),
+        ("there is no model.json in it", tmp_path, settings, False),
+        ("it is a translator, and the recipe trains a captioner", folder, CaptionerSettings(), False),
         (
             "model.embedding_size is 16 there and 128 in the recipe; set it to 16, or start from another model",
             folder,
-            "translator",
             replace(settings, embedding_size=128),
             False,
         ),
-        ("model.tied is false there and true", folder, "translator", replace(settings, tied=True), False),
-        ("data.fold_case is false there and true in the recipe", folder, "translator", settings, True),
+        ("model.tied is false there and true", folder, replace(settings, tied=True), False),
+        ("data.fold_case is false there and true in the recipe", folder, settings, True),
     ):
         with pytest.raises(InputError) as caught:
-            check_start(start, kind=kind, settings=wanted, fold_case=fold_case)
+            start_from(start, SimpleNamespace(settings=wanted), fold_case=fold_case)
         assert says in str(caught.value)
         assert "\n" not in str(caught.value)
 

@@ -84,12 +84,12 @@ def test_under_autocast_a_search_takes_its_steps_in_whole_precision(modelled):
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_recurrences_compute_in_the_type_of_their_weights_whatever_they_are_given(dtype):
-    lstm = layers.make_lstm(3, 4, 2, 0.0).to(dtype)
+    lstm = layers.Lstm(3, 4, 2, 0.0).to(dtype)
     inputs = torch.ones(2, 5, 3, dtype=torch.bfloat16)
     start = layers.LstmState(torch.zeros(2, 2, 4).bfloat16(), torch.zeros(2, 2, 4))
     with torch.no_grad(), torch.autocast("cpu", torch.bfloat16):
-        packed, last = layers.run_packed(lstm, inputs, torch.tensor([5, 2]))
-        forward = layers.run_forward(lstm, inputs, start)
-        after = layers.step(lstm, inputs[:, 0], start)
+        packed, last = lstm.run_packed(inputs, torch.tensor([5, 2]))
+        forward = lstm.run_forward(inputs, start)
+        after = lstm.step(inputs[:, 0], start)
     assert {found.dtype for found in (packed, last.hidden, last.cells, forward, after.hidden, after.cells)} == {dtype}
     assert torch.allclose(forward[:, 0], after.hidden[-1], atol=1e-6)

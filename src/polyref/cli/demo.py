@@ -38,14 +38,13 @@ class _Shown(NamedTuple):
 class DemoSettings:
     """What is shown on the terminal."""
 
-    examples: int = setting(8, "Number of examples on the terminal.", at_least=0, metavar="N")
-    best: int = setting(3, "Number of pseudo-references per example.", at_least=1, metavar="N")
+    examples: int = setting(8, "Number of examples on the terminal.", at_least=0)
+    best: int = setting(3, "Number of pseudo-references per example.", at_least=1)
 
 
 @o.from_settings()
 def demo(
-    settings: DemoSettings,
-    page: Annotated[str | None, o.output("Write a page (html) that draws all lattices.")] = None,
+    settings: DemoSettings, page: Annotated[str | None, o.output("Write a page (html) that draws all lattices.")] = None
 ) -> None:
     """Show pseudo-references of the examples in the package.
 

@@ -159,7 +159,8 @@ def _parameter(key: Key, given: Given) -> inspect.Parameter:
     help = f"{given.needs}: {help[:1].lower()}{help[1:]}" if given.needs else help
     help += f"  [default: {default}]" if kind is not bool and default else ""
     names = [name for name in (declared.short, option_name(key)) if name]
-    option = typer.Option(*names, metavar=declared.metavar or None, help=help, show_default=False)
+    metavar = declared.metavar or ("N" if kind is int else None)
+    option = typer.Option(*names, metavar=metavar, help=help, show_default=False)
     annotation = Annotated[kind if kind is bool else kind | None, option]  # type: ignore[valid-type]
     empty = False if kind is bool else None
     return inspect.Parameter(_parameter_name(key), inspect.Parameter.KEYWORD_ONLY, default=empty, annotation=annotation)

@@ -10,8 +10,11 @@ from polyref.data import Losses, ReadSettings
 from polyref.data.hypotheses import read_hypotheses, read_references
 from polyref.errors import SettingsError
 from polyref.score import METRICS, USUAL, CorpusBleu, Scored, Tokenizer, evaluate, metrics_of
-from polyref.score.pairing import pair
+from polyref.score.pairing import paired
 from polyref.settings import setting, settings
+
+_HYPOTHESES = '{"id": ..., "hypothesis": ...} or plain text, one per line; or COCO results. - reads standard input.'
+_REFERENCES = "A data set in any format, or files of plain text, one reference per line."
 
 
 @settings
@@ -29,16 +32,8 @@ class ScoreSettings:
 
 @o.from_settings(reading=("source_field",))
 def score(
-    hypotheses: Annotated[
-        str,
-        o.argument(
-            "HYPOTHESES",
-            '{"id": ..., "hypothesis": ...} or plain text, one per line; or COCO results. - reads standard input.',
-        ),
-    ],
-    references: Annotated[
-        list[str], o.argument("REFERENCES", "A data set in any format, or files of plain text, one reference per line.")
-    ],
+    hypotheses: Annotated[str, o.argument("HYPOTHESES", _HYPOTHESES)],
+    references: Annotated[list[str], o.argument("REFERENCES", _REFERENCES)],
     *,
     scoring: ScoreSettings,
     reading: ReadSettings,
@@ -55,16 +50,9 @@ def score(
     losses = Losses()
     written = read_hypotheses(hypotheses, reading, scoring.hypothesis_field, allow_empty=scoring.allow_empty)
     gold = read_references(references, reading, losses)
-    pairs = pair(written, gold)
-    found = evaluate(
-        pairs.hypotheses,
-        pairs.references,
-        metrics=chosen,
-        tokenizer=scoring.tokenizer,
-        fold_case=scoring.fold_case,
-        allow_empty=scoring.allow_empty,
-    )
-    counts = [len(texts) for texts in pairs.references]
+    texts, tokens, folds, empty = paired(written, gold), scoring.tokenizer, scoring.fold_case, scoring.allow_empty
+    found = evaluate(texts, gold.texts, metrics=chosen, tokenizer=tokens, fold_case=folds, allow_empty=empty)
+    counts = [len(texts) for texts in gold.texts]
     sys.stdout.write(_for_a_machine(found, counts) if as_json else _for_a_person(found, counts))
     if not as_json:
         o.say_losses(gold.name, "not read", losses)
@@ -74,13 +62,8 @@ def score(
 
 def _for_a_machine(found: dict[str, Scored], counts: list[int]) -> str:
     scores = {
-        metric: {
-            "score": scored.score,
-            "scale": METRICS[metric].scale,
-            "signature": scored.signature,
-            **scored.details(),
-        }
-        for metric, scored in found.items()
+        name: {"score": one.score, "scale": METRICS[name].scale, "signature": one.signature, **one.details()}
+        for name, one in found.items()
     }
     return o.one_object({"examples": len(counts), "references": sum(counts), "scores": scores})
 

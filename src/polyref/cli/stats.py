@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -63,13 +64,10 @@ def _rows(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
     yield "references", _number(summary["references"])
     yield "  per example, mean", _number(per_example["mean"])
     yield "  per example, least to most", f"{per_example['least']} to {per_example['most']}"
-    counts = per_example["examples_by_references"]
-    for count, number in counts.items():
-        if int(count) <= MOST_BARS:
-            yield f"  examples with {count}", _number(number)
-    more = sum(number for count, number in counts.items() if int(count) > MOST_BARS)  # the long tail in one row
-    if more:
-        yield f"  examples with more than {MOST_BARS}", _number(more)
+    bars: Counter[str] = Counter()
+    for count, number in per_example["examples_by_references"].items():  # the long tail in one row
+        bars[count if int(count) <= MOST_BARS else f"more than {MOST_BARS}"] += number
+    yield from ((f"  examples with {count}", _number(number)) for count, number in bars.items())
     yield "  distinct", _number(summary["distinct_references"])
     yield "  identical to another of the example", _number(summary["identical_references"])
     yield from _lengths("tokens", summary["tokens_per_reference"], "reference")

@@ -21,7 +21,7 @@ from polyref.encode.opening import open_language_model
 from polyref.errors import InputError, SettingsError
 from polyref.example import Example
 from polyref.expansion import Tools
-from polyref.feed.lines import LineFormat, Share, examples_of_epoch, first_broken, lines
+from polyref.feed.lines import LineFormat, examples_of_epoch, first_broken, lines
 from polyref.feed.stream import Stream, StreamSettings
 from polyref.fresh import FreshSettings
 from polyref.lattice import AutoEngine
@@ -38,10 +38,10 @@ class ShareSettings:
     """Which pairs are written, and how."""
 
     epoch: int = setting(0, "Epoch, counted from 0; with --epochs the first one.", at_least=0, below=2**62, metavar="E")
-    epochs: int = setting(1, "Number of epochs, one after the other.", at_least=1, below=2**31, metavar="N")
-    start: int = setting(0, "Begin with pair N of the first epoch.", at_least=0, below=2**62, metavar="N")
+    epochs: int = setting(1, "Number of epochs, one after the other.", at_least=1, below=2**31)
+    start: int = setting(0, "Begin with pair N of the first epoch.", at_least=0, below=2**62)
     rank: int = setting(0, "Write the share of this rank, counted from 0.", at_least=0, below=2**31, metavar="R")
-    ranks: int = setting(1, "Number of ranks.", at_least=1, below=2**31, metavar="N")
+    ranks: int = setting(1, "Number of ranks.", at_least=1, below=2**31)
     pair_format: StreamFormat | None = setting(
         None, "parallel is two files, FILE.src and FILE.trg.", unset="tsv, or told by the name", option="--format"
     )
@@ -139,20 +139,16 @@ class _Target:
         for together in (epochs[n : n + 1] for n in range(len(epochs))) if _EPOCH in self.output else [epochs]:
             self._write_lines(stream, together)
 
-    def _part(self, epoch: int) -> Share:
-        share = self.share
-        return Share(share.start if epoch == share.epoch else 0, share.rank, share.ranks)
-
     def _check_start(self, stream: Stream) -> None:
         """Refuse to begin behind the end: whoever goes on there has counted something else."""
         share = self.share
-        if share.start and next(self._part(share.epoch).blocks(stream, share.epoch), None) is None:
+        if share.start and share.start >= stream.schedule.share(share.epoch, share.rank, share.ranks):
             many = "this share of an epoch has fewer" if share.ranks > 1 else f"an epoch has {len(stream):,}"
             cure = f"give less, or go on with --epoch {share.epoch + 1}"
             raise SettingsError(f"is {share.start:,}, but {many} pairs", cure, key="start")
 
     def _write_lines(self, stream: Stream, epochs: range) -> None:
-        path = self.output.replace(_EPOCH, str(epochs[0]))
+        share, path = self.share, self.output.replace(_EPOCH, str(epochs[0]))
         paths = self._two(path) if self.format == "parallel" else [path]
         for one in paths:
             check_not_input(one, self.input)
@@ -161,8 +157,9 @@ class _Target:
                 streams = stack.enter_context(open_outputs(paths))
             else:
                 streams = [stack.enter_context(open_output(path))]
+            written = partial(lines, stream, format=cast(LineFormat, self.format), rank=share.rank, ranks=share.ranks)
             for epoch in epochs:
-                for pieces in lines(stream, epoch, cast(LineFormat, self.format), self._part(epoch)):
+                for pieces in written(epoch, start=share.start if epoch == share.epoch else 0):
                     for file, piece in zip(streams, pieces, strict=True):
                         file.write(piece)
 
@@ -234,9 +231,8 @@ def _count(stream: Stream, given: dict[str, Any], epochs: int, as_json: bool) ->
         rows = [{**asdict(one), "epochs_for_as_many": round(one.epochs_for(updates), 2)} for one in found]
         sys.stdout.write(o.one_object({"updates": updates, "schedules": rows}))
         return
-    size = " and ".join(
-        [f"{number:,} {what}" for number, what in ((batch.pairs, "pairs"), (batch.tokens, "tokens")) if number]
-    )
+    sizes = {"pairs": batch.pairs, "tokens": batch.tokens}
+    size = " and ".join([f"{number:,} {what}" for what, number in sizes.items() if number])
     many = f"{o.counted(epochs, 'epoch')} of {shown(own.schedule)}"
     sys.stdout.write(f"{'':<12}{'pairs':>14}{'updates':>14}   as many updates as {many}\n")
     for one in found:

@@ -106,10 +106,8 @@ def restore(subwords: Learned, file: Lines = "-", *, output: Output = "-", readi
         for place, line in enumerate(lines, first):
             pieces = line.split()
             if unknown := [piece for piece in pieces if piece not in numbers]:
-                problem, cure = (
-                    f'"{unknown[0][:40]}" is not one of the subwords',
-                    "give the file that the text was cut with",
-                )
+                problem = f'"{unknown[0][:40]}" is not one of the subwords'
+                cure = "give the file that the text was cut with"
                 raise InputError(problem, cure, file=display_name(file), line=place)
             # One line stays one line, whatever a model generates.
             texts.append(found.decode([numbers[piece] for piece in pieces]).replace("\n", " "))

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from polyref.experiment.training import Trained
 
-__all__ = ["train"]
-
 
 def train(
     recipe: str | Path | Mapping[str, Any],

@@ -225,9 +225,8 @@ def _section(name: str, values: Mapping[str, Any]) -> str:
 def toml_value(value: Any) -> str:
     """A value as TOML has it."""
     if isinstance(value, Mapping):
-        return (
-            "{" + ", ".join(f"{_key(key)} = {toml_value(one)}" for key, one in value.items() if one is not None) + "}"
-        )
+        inner = [f"{_key(key)} = {toml_value(one)}" for key, one in value.items() if one is not None]
+        return "{" + ", ".join(inner) + "}"
     if isinstance(value, list | tuple):
         return "[" + ", ".join(map(toml_value, value)) + "]"
     # Texts, numbers and truths are written alike in JSON, but for one sign.

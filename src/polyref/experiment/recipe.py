@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_type_hints
 
 from polyref.data import Fields
 from polyref.errors import SettingsError
@@ -184,18 +184,9 @@ class Recipe:
     grid: dict[str, list[Any]] = field(default_factory=dict)
 
 
-SECTIONS: dict[str, Any] = {
-    "run": RunSection,
-    "data": DataSection,
-    "expand": ExpandSection,
-    "schedule": StreamSettings,
-    "batch": BatchSettings,
-    "subwords": SubwordsSection,
-    "model": KINDS,
-    "fit": FitSettings,
-    "validation": ValidationSection,
-    "beam": BeamSettings,
-}
+# The sections are the settings of a stage.
+SECTIONS: dict[str, Any] = {**get_type_hints(Stage), "model": KINDS}
+del SECTIONS["name"], SECTIONS["expands"]
 # These follow from other keys.
 NOT_CHOSEN = {("fit", "goal"): "validation.goal", ("fit", "seed"): "run.seed", ("schedule", "seed"): "run.seed"}
 KIND = Key("kind", Literal[*KINDS], "translator", Declared(f"{' or '.join(KINDS)}."))

@@ -11,6 +11,7 @@ import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -33,17 +34,7 @@ from polyref.fit import run_fingerprint
 from polyref.fit.checkpoint import BEST, Counters, has_checkpoint, where_it_stands
 from polyref.fit.loop import Step, check_run, fit, is_finished
 from polyref.fit.processes import Processes, join
-from polyref.model.folder import (
-    SOURCE,
-    TARGET,
-    WEIGHTS,
-    TrainedModel,
-    Vocabularies,
-    check_start,
-    load_weights,
-    new_model,
-    save_model,
-)
+from polyref.model.folder import SOURCE, TARGET, TrainedModel, Vocabularies, new_model, save_model, start_from
 from polyref.schedule.schedules import shown
 
 
@@ -76,7 +67,7 @@ def train_recipe(
         folder = make_folder(recipe.output)
         with taken(folder) if processes.is_first else nullcontext():
             _check_stages(recipe.stages)
-            return [_train(stage, folder, processes, reindex, say, on_step) for stage in recipe.stages]
+            return [_train(_assembled(one, folder, processes, reindex), say, on_step) for one in recipe.stages]
 
 
 def _check_stages(stages: Sequence[Stage]) -> None:
@@ -89,34 +80,24 @@ def _check_stages(stages: Sequence[Stage]) -> None:
             )
 
 
-def _train(
-    stage: Stage,
-    top: Path,
-    processes: Processes,
-    reindex: bool,
-    say: Callable[[str], None],
-    on_step: Callable[[Step], None],
-) -> Trained:
-    folder = make_folder(stage.run.output)
-    run = _assembled(stage, top, folder, processes, reindex)
-    check_run(folder, run.name, processes)  # before anything is written that another run could have left
-    if processes.is_first:
-        with open_log(folder, where_it_stands(folder), say) as log:
-            counters = _logged(run, stage, folder, processes, log, on_step)
+def _train(run: _Run, say: Callable[[str], None], on_step: Callable[[Step], None]) -> Trained:
+    check_run(run.folder, run.name, run.processes)  # before anything is written that another run could have left
+    if run.processes.is_first:
+        with open_log(run.folder, where_it_stands(run.folder), say) as log:
+            counters = _logged(run, log, on_step)
     else:
-        counters = _fit(run, stage, folder, processes, lambda step: None)
+        counters = run.fit(lambda step: None)
     assert counters.best is not None
     reached = counters.best_updates, counters.updates, counters.epoch
-    return Trained(folder, counters.best, *reached, list(counters.history))
+    return Trained(run.folder, counters.best, *reached, list(counters.history))
 
 
-def _logged(
-    run: _Run, stage: Stage, folder: Path, processes: Processes, log: Log, on_step: Callable[[Step], None]
-) -> Counters:
+def _logged(run: _Run, log: Log, on_step: Callable[[Step], None]) -> Counters:
     """Train, and leave the model, the recipe and the log in the folder."""
+    folder, goal = run.folder, run.stage.validation.goal
     with open_output(str(folder / "recipe.toml")) as stream:
-        stream.write(toml_of(stage).encode())
-    _say_start(log, stage, run, processes)
+        stream.write(toml_of(run.stage).encode())
+    _say_start(log, run)
 
     def tell(step: Step) -> None:
         log.step(step, run.validation.scores)
@@ -124,24 +105,10 @@ def _logged(
             save_model(run.trained, folder, weights=folder / BEST)
         on_step(step)
 
-    counters = _fit(run, stage, folder, processes, tell)
+    counters = run.fit(tell)
     save_model(run.trained, folder)
-    log.line(f"best: {stage.validation.goal} {counters.best:.4g} after {counters.best_updates:,} updates: {folder}")
+    log.line(f"best: {goal} {counters.best:.4g} after {counters.best_updates:,} updates: {folder}")
     return counters
-
-
-def _fit(run: _Run, stage: Stage, folder: Path, processes: Processes, on_step: Callable[[Step], None]) -> Counters:
-    return fit(
-        run.trained.model,
-        batches=PairBatches(run.stream, run.validation.collation, stage.batch, processes),
-        cost=run.trained.model.loss,
-        validate=run.validation,
-        settings=stage.fit,
-        folder=folder,
-        run=run.name,
-        on_step=on_step,
-        processes=processes,
-    )
 
 
 @contextmanager
@@ -162,20 +129,33 @@ def _threads(wanted: int) -> Iterator[None]:
 class _Run:
     """All that takes part in a run; `name` changes with anything that its weights depend on."""
 
+    stage: Stage
+    folder: Path
+    processes: Processes
     stream: Stream
     trained: TrainedModel
     validation: Validation
     name: str
 
+    def fit(self, on_step: Callable[[Step], None]) -> Counters:
+        return fit(
+            self.trained.model,
+            batches=PairBatches(self.stream, self.validation.collation, self.stage.batch, self.processes),
+            cost=self.trained.model.loss,
+            validate=self.validation,
+            settings=self.stage.fit,
+            folder=self.folder,
+            run=self.name,
+            on_step=on_step,
+            processes=self.processes,
+        )
 
-def _assembled(stage: Stage, top: Path, folder: Path, processes: Processes, reindex: bool) -> _Run:
-    data = stage.data
+
+def _assembled(stage: Stage, top: Path, processes: Processes, reindex: bool) -> _Run:
+    data, folder = stage.data, make_folder(stage.run.output)
     stream: Stream = _in_turn(processes, lambda: _stream(stage, top, reindex))
-    words: Vocabularies = _in_turn(
-        processes,
-        lambda: find_vocabularies(stage, folder, stream.corpus),
-        lambda: Vocabularies.load(folder, stage.kind),
-    )
+    learned, loaded = partial(find_vocabularies, stage, folder), partial(Vocabularies.load, folder, stage.kind)
+    words: Vocabularies = _in_turn(processes, lambda: learned(stream.corpus), loaded)
     features = Features.open(data.features, data.feature_ids or None) if data.features else None
     dev = Corpus.of(read(data.dev, data.fields))
     if not len(dev) or not len(stream):
@@ -198,7 +178,7 @@ def _assembled(stage: Stage, top: Path, folder: Path, processes: Processes, rein
         "" if features is None else features.fingerprint(sources),
         _hash_of(model),  # seed, standardisation and what it starts from
     )
-    return _Run(stream, trained, validation, name)
+    return _Run(stage, folder, processes, stream, trained, validation, name)
 
 
 def _in_turn(processes: Processes, make: Callable[[], Any], find: Callable[[], Any] | None = None) -> Any:
@@ -230,8 +210,7 @@ def _model(stage: Stage, words: Vocabularies, features: Features | None, corpus:
         if stage.data.standardise:
             model.standardise(*features.standardisation(list(dict.fromkeys(ids))))
     if stage.run.init_from:
-        check_start(stage.run.init_from, kind=stage.kind, settings=stage.model, fold_case=stage.data.fold_case)
-        load_weights(model, Path(stage.run.init_from) / WEIGHTS)
+        start_from(stage.run.init_from, model, fold_case=stage.data.fold_case)
     return model
 
 
@@ -247,8 +226,9 @@ def _hash_of(model: torch.nn.Module) -> str:
     return found.hexdigest()
 
 
-def _say_start(log: Log, stage: Stage, run: _Run, processes: Processes) -> None:
-    trained, train, dev = run.trained, run.stream.corpus, run.validation.corpus
+def _say_start(log: Log, run: _Run) -> None:
+    stage, processes, trained = run.stage, run.processes, run.trained
+    train, dev = run.stream.corpus, run.validation.corpus
     weights = sum(weight.numel() for weight in trained.model.parameters())
     source = "" if trained.source is None else f" and {len(trained.source):,} source"
     name = f'stage "{stage.name}": ' if stage.name else ""

@@ -51,14 +51,8 @@ class Validation:
             trained, features, at_once = self.collation.trained, self.collation.features, self.settings.at_once
             texts = trained.generate(sources, features=features, beam=self.beam, batch=at_once)
             self.said = [best.text for best, *_ in texts]
-            found = evaluate(
-                self.said,
-                self.references,
-                metrics=metrics,
-                tokenizer=self.settings.tokenizer,
-                fold_case=self.settings.fold_case or self.collation.trained.fold_case,
-                allow_empty=True,
-            )
+            tokens, folds, gold = self.settings.tokenizer, self.settings.fold_case or trained.fold_case, self.references
+            found = evaluate(self.said, gold, metrics=metrics, tokenizer=tokens, fold_case=folds, allow_empty=True)
             scores = {name: scored.score for name, scored in found.items()}
         if PERPLEXITY in (*self.settings.metrics, self.settings.goal):
             scores[PERPLEXITY] = self._perplexity()

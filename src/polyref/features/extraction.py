@@ -33,7 +33,7 @@ _MEAN, _STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)  # of ImageNet, which
 
 
 def _size(default: int | None, help: str, **declared: Any) -> Any:
-    return setting(default, help, at_least=1, at_most=10_000, metavar="N", **declared)
+    return setting(default, help, at_least=1, at_most=10_000, **declared)
 
 
 @settings

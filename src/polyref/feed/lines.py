@@ -11,7 +11,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 from itertools import chain, groupby, repeat
 from typing import Any, Literal
 
@@ -27,35 +28,21 @@ _AT_ONCE_OF_LARGE = 1 << 18  # they are read from one end of a large file to the
 _BREAKS = {"tsv": re.compile(rb"[\t\r\n]+"), "parallel": re.compile(rb"[\r\n]+")}
 
 
-@dataclass(frozen=True, slots=True)
-class Share:
-    """Which pairs of an epoch: those of one rank of several, from the one numbered `start` on."""
+def lines(
+    stream: Stream, epoch: int, format: LineFormat, *, start: int = 0, rank: int = 0, ranks: int = 1
+) -> Iterator[list[bytes]]:
+    """The lines of an epoch, or of the share of one rank of several from the pair numbered `start` on, many at a time.
 
-    start: int = 0
-    rank: int = 0
-    ranks: int = 1
-
-    def blocks(self, stream: Stream, epoch: int) -> Iterator[Pairs]:
-        """A few pairs first, so that whoever reads them does not wait; then more at a time."""
-        size, start = _AT_ONCE, self.start
-        most = _AT_ONCE_OF_LARGE if stream.corpus.is_large else _AT_ONCE
-        while size < most:
-            block = next(stream.schedule.blocks(epoch, start=start, rank=self.rank, ranks=self.ranks, size=size), None)
-            if block is None:
-                return
-            yield block
-            start, size = start + len(block.numbers), 4 * size
-        yield from stream.schedule.blocks(epoch, start=start, rank=self.rank, ranks=self.ranks, size=most)
-
-
-def lines(stream: Stream, epoch: int, format: LineFormat, share: Share | None = None) -> Iterator[list[bytes]]:
-    """The lines of an epoch, many at a time: one piece of bytes for each file that the format has.
-
-    Parallel text has two, sources and references; the others have one. Where the format cannot hold a tab or a line
-    break inside a text, it becomes a space; see `first_broken`.
+    One piece of bytes for each file that the format has: parallel text has two, sources and references; the others have
+    one. Where the format cannot hold a tab or a line break inside a text, it becomes a space; see `first_broken`.
     """
-    for block in (share or Share()).blocks(stream, epoch):
+    # A few pairs first, so that whoever reads them does not wait; then more at a time.
+    size, most = _AT_ONCE, _AT_ONCE_OF_LARGE if stream.corpus.is_large else _AT_ONCE
+    blocks = partial(stream.schedule.blocks, epoch, rank=rank, ranks=ranks)
+    while size < most and (block := next(blocks(start=start, size=size), None)):
         yield _WRITERS[format](stream, block)
+        start, size = start + len(block.numbers), 4 * size
+    yield from (_WRITERS[format](stream, block) for block in blocks(start=start, size=most))
 
 
 def first_broken(stream: Stream, format: LineFormat) -> int:

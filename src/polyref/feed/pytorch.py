@@ -33,32 +33,6 @@ except ImportError:
 Item = TypeVar("Item")
 
 
-class SharedEpoch:
-    """The number of the current epoch, in memory that worker processes share.
-
-    Workers hold a copy of the dataset, and persistent ones keep it from epoch to epoch: a plain number would stay what
-    it was when they started. `is_set` says that someone has set the epoch and that nothing has been read of it yet.
-    """
-
-    def __init__(self) -> None:
-        self._number = torch.zeros((), dtype=torch.int64).share_memory_()  # type: ignore[no-untyped-call]
-        self.is_set = False
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        if not self._number.is_shared():  # a copy that was not made for a worker
-            self._number.share_memory_()
-
-    @property
-    def number(self) -> int:
-        return int(self._number.item())
-
-    def move_to(self, epoch: int, *, is_set: bool = False) -> None:
-        check_epoch(epoch)
-        self._number.fill_(epoch)
-        self.is_set |= is_set
-
-
 class PairDataset(Dataset[Any]):
     """The pairs of a stream in the current epoch, for a DataLoader; `transform` makes of each pair what you train on.
 
@@ -71,7 +45,15 @@ class PairDataset(Dataset[Any]):
     def __init__(self, stream: Stream, transform: Callable[[Pair], Any] | None = None):
         self.stream = stream
         self.transform = transform
-        self.current = SharedEpoch()
+        # In memory that worker processes share: they hold a copy of the dataset, and persistent ones keep it from epoch
+        # to epoch, so that a plain number would stay what it was when they started.
+        self._epoch = torch.zeros((), dtype=torch.int64).share_memory_()  # type: ignore[no-untyped-call]
+        self.is_epoch_set = False  # someone has set the epoch, and nothing has been read of it yet
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        if not self._epoch.is_shared():  # a copy that was not made for a worker
+            self._epoch.share_memory_()
 
     def __len__(self) -> int:
         return len(self.stream)
@@ -79,11 +61,13 @@ class PairDataset(Dataset[Any]):
     @property
     def epoch(self) -> int:
         """The current epoch, 0 until it is set."""
-        return self.current.number
+        return int(self._epoch.item())
 
     def set_epoch(self, epoch: int) -> None:
         """Go to an epoch; call it before each one, between two runs through the loader."""
-        self.current.move_to(epoch, is_set=True)
+        check_epoch(epoch)
+        self._epoch.fill_(epoch)
+        self.is_epoch_set = True
 
     def __getitem__(self, number: int) -> Any:
         pair = self.stream.pair(index(number), self.epoch)
@@ -121,9 +105,9 @@ class _Sampler(Generic[Item]):
     def __init__(
         self, data: PairDataset | Stream, *, rank: int | None = None, ranks: int | None = None, even: bool = False
     ):
-        self.stream = data if isinstance(data, Stream) else data.stream
         # One epoch for both: whoever sets that of the dataset sets the sampler's, and the other way round.
-        self._current = SharedEpoch() if isinstance(data, Stream) else data.current
+        self._data = PairDataset(data) if isinstance(data, Stream) else data
+        self.stream = self._data.stream
         self.rank, self.ranks = _share(rank, ranks)
         self.even = even
         self._counted = -1, 0  # an epoch, and what was counted in it
@@ -153,7 +137,7 @@ class _Sampler(Generic[Item]):
     @property
     def epoch(self) -> int:
         """The current epoch, 0 until it is set."""
-        return self._current.number
+        return self._data.epoch
 
     @property
     def done(self) -> int:
@@ -163,7 +147,7 @@ class _Sampler(Generic[Item]):
 
     def set_epoch(self, epoch: int) -> None:
         """Go to an epoch, in the dataset too. The epoch of a state that was just loaded goes on where it was."""
-        self._current.move_to(epoch, is_set=True)
+        self._data.set_epoch(epoch)
 
     def __iter__(self) -> Iterator[Item]:
         # A DataLoader may ask for several iterators before it reads from the last of them.
@@ -176,7 +160,7 @@ class _Sampler(Generic[Item]):
     def _from_here(self) -> Iterator[Item]:
         epoch, start = self.epoch, self._start()
         self._waiting = None
-        self._current.is_set = False
+        self._data.is_epoch_set = False
         for done, item in enumerate(self._items(epoch, start), start + 1):
             self._handed = epoch, done
             yield item
@@ -197,7 +181,8 @@ class _Sampler(Generic[Item]):
         """Go on from a state: of the same data, schedule, batches and number of ranks. Any rank's will do."""
         _check_state(state, self.state_dict())
         epoch, done = int(state["epoch"]), int(state["done"])
-        if self._current.is_set and epoch != self.epoch:
+        was_set = self._data.is_epoch_set
+        if was_set and epoch != self.epoch:
             # A StatefulDataLoader loads late: its state may be of an epoch that is through, and the next one be set.
             if not (epoch < self.epoch and done >= self._count(epoch)):
                 raise SettingsError(
@@ -206,7 +191,8 @@ class _Sampler(Generic[Item]):
                 )
             self._waiting = None
             return
-        self._current.move_to(epoch)
+        self._data.set_epoch(epoch)
+        self._data.is_epoch_set = was_set
         self._waiting = epoch, done
 
 

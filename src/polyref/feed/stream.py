@@ -45,11 +45,7 @@ class StreamSettings:
 
     schedule: ScheduleSettings = part(ScheduleSettings)
     limit: int | None = setting(
-        None,
-        "References per example: all gold ones, then the best pseudo-references.",
-        at_least=1,
-        below=2**31,
-        metavar="N",
+        None, "References per example: all gold ones, then the best pseudo-references.", at_least=1, below=2**31
     )
     gold_only: bool = setting(False, "Leave pseudo-references out.")
     fresh: FreshSettings | None = setting(

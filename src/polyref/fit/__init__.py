@@ -41,7 +41,7 @@ class Decay:
         metavar="SHARE",
     )
     stop_after: int = setting(
-        5, "Stop after this many validations without improvement.", at_least=1, option="--stop-after", metavar="N"
+        5, "Stop after this many validations without improvement.", at_least=1, option="--stop-after"
     )
 
 
@@ -50,23 +50,17 @@ class FitSettings:
     """How a model is trained."""
 
     epochs: int | None = setting(
-        None,
-        "Largest number of passes over the data.",
-        unset=f"{_EPOCHS}, or no limit if updates is given",
-        at_least=1,
-        metavar="N",
+        None, "Largest number of passes over the data.", unset=f"{_EPOCHS}, or no limit if updates is given", at_least=1
     )
-    updates: int | None = setting(None, "Largest number of updates.", unset="no limit", at_least=1, metavar="N")
+    updates: int | None = setting(None, "Largest number of updates.", unset="no limit", at_least=1)
     optimiser: Optimiser = setting("adamw", "adamw, or sgd: plain gradient descent.")
     learning_rate: float = setting(1e-3, "Learning rate at the start.", above=0, at_most=100, metavar="R")
     weight_decay: float = setting(0.0, "Weight decay of the optimiser.", at_least=0, at_most=1, metavar="D")
     clip: float = setting(1.0, "Largest norm of all gradients together.", above=0, metavar="NORM")
     decay: Decay = setting(Decay(), "When the learning rate is lowered and training ends early.")
     goal: Goal = setting("lowest", "Whether a low or a high validation score is better.")
-    save_every: int = setting(
-        1000, "Updates between two checkpoints; there is also one after every epoch.", at_least=1, metavar="N"
-    )
-    seed: int = setting(0, "Decides first weights, order and dropout.", at_least=0, below=2**32, metavar="N")
+    save_every: int = setting(1000, "Updates between two checkpoints; there is also one after every epoch.", at_least=1)
+    seed: int = setting(0, "Decides first weights, order and dropout.", at_least=0, below=2**32)
     average: float | None = setting(
         None,
         "Validate and keep an exponential average of the weights, with this factor.",
@@ -76,12 +70,10 @@ class FitSettings:
         hint="such as 0.999",
     )
     validate_every: int | None = setting(
-        None, "Updates between two validations.", unset="after every epoch", at_least=1, metavar="N"
+        None, "Updates between two validations.", unset="after every epoch", at_least=1
     )
-    recent: int = setting(3, "Number of last validations whose mean decides about patience.", at_least=1, metavar="N")
-    patience: int | None = setting(
-        None, "Stop when that mean has not improved for this many validations.", at_least=1, metavar="N"
-    )
+    recent: int = setting(3, "Number of last validations whose mean decides about patience.", at_least=1)
+    patience: int | None = setting(None, "Stop when that mean has not improved for this many validations.", at_least=1)
     precision: Precision = setting("float32", "bfloat16: attention and output layer on GPUs that support it.")
 
     @property

@@ -92,32 +92,28 @@ def save_checkpoint(folder: Path, state: State, counters: Counters, run: str) ->
         Path(f"{folder / BEST}{PARTIAL}").unlink(missing_ok=True)  # of a run that was killed; there may be no new best
 
 
-def load_checkpoint(folder: Path, state: State, run: str) -> Counters | None:
-    """Put a run back to where its last whole checkpoint was written; None where there is none."""
+def load_checkpoint(folder: Path, state: State | None, run: str) -> Counters | None:
+    """Put a run back to where its last whole checkpoint was written; None where there is none.
+
+    Without a state, only refuse what would be refused, as far as that can be told without the model.
+    """
     last = _last(folder)
     if last is None:
         return None
     counters = _counters_of(last, run)
-    state.model.load_state_dict(_tensors_of(last / _MODEL, _weights(state.model)))
-    _load_optimiser(state.optimiser, _tensors_of(last / _OPTIMISER, _memory(state.optimiser)))
-    if state.average:
-        for name, weight in _tensors_of(last / _AVERAGE, state.average).items():
+    weights = None if state is None else _weights(state.model)
+    model = _tensors_of(last / _MODEL, weights)
+    optimiser = _tensors_of(last / _OPTIMISER, None if state is None else _memory(state.optimiser))
+    averaged = (last / _AVERAGE).exists() if state is None else bool(state.average)
+    average = _tensors_of(last / _AVERAGE, None if state is None else state.average) if averaged else {}
+    if counters.best is not None:
+        _tensors_of(folder / BEST, weights)
+    if state is not None:
+        state.model.load_state_dict(model)
+        _load_optimiser(state.optimiser, optimiser)
+        for name, weight in average.items():
             state.average[name].copy_(weight)
-    if counters.best is not None:
-        _tensors_of(folder / BEST, _weights(state.model))
     return counters
-
-
-def check_checkpoint(folder: Path, run: str) -> None:
-    """Refuse what load_checkpoint would refuse, as far as that can be told without the model."""
-    last = _last(folder)
-    if last is None:
-        return
-    counters = _counters_of(last, run)
-    for file in (last / _MODEL, last / _OPTIMISER, *last.glob(_AVERAGE)):
-        _tensors_of(file)
-    if counters.best is not None:
-        _tensors_of(folder / BEST)
 
 
 def where_it_stands(folder: Path) -> Counters | None:

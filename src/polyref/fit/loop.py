@@ -126,7 +126,7 @@ def _ended(run: _Run, on_step: Callable[[Step], None]) -> Counters:
 
 def check_run(folder: Path, run: str, processes: Processes) -> None:
     """Refuse a folder with another run or a damaged one; only `fit` sees whether its tensors are those of the model."""
-    checkpoint.check_checkpoint(folder, _name(run, processes))
+    checkpoint.load_checkpoint(folder, None, _name(run, processes))
 
 
 def is_finished(folder: Path, settings: FitSettings) -> bool:
@@ -171,9 +171,6 @@ def _name(run: str, processes: Processes) -> str:
 
 def _in_step(batches: Iterator[Batch], processes: Processes) -> Iterator[Batch | None]:
     """Batches until no process has one left; None where this one has none, but another has."""
-    if processes.ranks == 1:
-        yield from batches
-        return
     for batch in chain(batches, repeat(None)):
         if not processes.sums(batch is not None)[0]:
             return
@@ -268,16 +265,8 @@ def _optimiser(model: torch.nn.Module, settings: FitSettings) -> torch.optim.Opt
 
 
 def _step(what: What, counters: Counters, **more: Any) -> Step:
-    return Step(
-        what,
-        epoch=counters.epoch_of_update,
-        batch=counters.batch,
-        updates=counters.updates,
-        loss=counters.loss / max(counters.items, 1),
-        learning_rate=counters.learning_rate,
-        best=counters.best,
-        **more,
-    )
+    at, loss = (counters.epoch_of_update, counters.batch, counters.updates), counters.loss / max(counters.items, 1)
+    return Step(what, *at, loss, counters.learning_rate, best=counters.best, **more)
 
 
 # -- the average of the weights: single checkpoints jump by more than a BLEU point on small sets --------------------

@@ -51,12 +51,7 @@ class Processes:
 
     def from_first(self, find: Callable[[], float]) -> float:
         """What the first process finds, known to all; the others wait."""
-        value = find() if self.is_first else 0.0
-        if self.ranks == 1:
-            return value
-        tensor = torch.tensor([value], dtype=torch.float64, device=self.device)
-        distributed.broadcast(tensor, 0)
-        return float(tensor)
+        return self.sums(find() if self.is_first else 0.0)[0]
 
     def wait(self) -> None:
         """Until all processes are here."""

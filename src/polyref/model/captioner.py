@@ -15,7 +15,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from polyref.model.layers import LstmState, Rows, Targets, Words, make_lstm, run_forward, step
+from polyref.model.layers import Lstm, LstmState, Rows, Targets, Words
 from polyref.model.settings import CaptionerSettings
 
 Features = npt.NDArray[np.float32]
@@ -50,7 +50,7 @@ class Captioner(nn.Module):
         self.image = nn.Linear(settings.feature_size, size)
         # Captions are few and many words rare: what was never learned about a word should count little.
         self.words = Words(target_words, size, states, tied=settings.tied, spread=_SPREAD)
-        self.decoder = make_lstm(size, states, settings.layers, settings.dropout)
+        self.decoder = Lstm(size, states, settings.layers, settings.dropout)
         self.drop = nn.Dropout(settings.dropout)
 
     def standardise(self, mean: Features, deviation: Features) -> None:
@@ -71,17 +71,17 @@ class Captioner(nn.Module):
         assert targets is not None
         image = self.see(batch.features)[:, None]  # images x 1 x embedding
         vectors = self.drop(torch.cat([image, self.words.read(targets.inputs)], 1))  # images x (1 + steps) x embedding
-        states = run_forward(self.decoder, vectors)  # images x (1 + steps) x states
+        states = self.decoder.run_forward(vectors)  # images x (1 + steps) x states
         said = self.drop(states[:, 1:][targets.real])  # target tokens x states
         return self.words.cost(said, targets, self.settings.label_smoothing)
 
     # -- search -------------------------------------------------------------------------------------------------
 
     def start(self, batch: CaptionBatch) -> LstmState:
-        return step(self.decoder, self.see(batch.features), LstmState.zeros(self.decoder, len(batch.features)))
+        return self.decoder.step(self.see(batch.features), self.decoder.zeros(len(batch.features)))
 
     def step(self, state: LstmState, last: Tensor) -> tuple[Tensor, LstmState]:
-        after = step(self.decoder, self.words.read(last.flatten()), state)
+        after = self.decoder.step(self.words.read(last.flatten()), state)
         log_probs = self.words.predict(after.hidden[-1]).log_softmax(1)  # (images * hypotheses) x words
         return log_probs.view(*last.shape, -1), after
 

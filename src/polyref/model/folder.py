@@ -202,9 +202,9 @@ def _holds(folder: Path, about: _About, trained: TrainedModel) -> bool:
         return False
 
 
-def check_start(folder: str | Path, *, kind: str, settings: Any, fold_case: bool) -> None:
-    """Refuse a folder whose weights are no start for such a model. What only training looks at may differ."""
-    about = _about(Path(folder))
+def start_from(folder: str | Path, model: Any, *, fold_case: bool) -> None:
+    """Give a model the weights of a folder; refuse another kind or size. What only training uses may differ."""
+    settings, kind, about = model.settings, kind_of(model.settings), _about(Path(folder))
     if about.kind != kind:
         problem = f"it is a {about.kind}, and the recipe trains a {kind}"
         raise InputError(problem, f"start from a {kind}, or change model.kind", file=str(folder))
@@ -217,6 +217,7 @@ def check_start(folder: str | Path, *, kind: str, settings: Any, fold_case: bool
         if old != new:
             problem = f"{key} is {json.dumps(old)} there and {json.dumps(new)} in the recipe"
             raise InputError(problem, f"set it to {json.dumps(old)}, or start from another model", file=str(folder))
+    load_weights(model, Path(folder) / WEIGHTS)
 
 
 def load_model(folder: str | Path, device: Device = "auto") -> TrainedModel:

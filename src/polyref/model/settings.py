@@ -16,11 +16,16 @@ _LARGEST = 100_000
 
 
 def _size(default: int, help: str, at_most: int = _LARGEST, **declared: Any) -> Any:
-    return setting(default, help, at_least=1, at_most=at_most, metavar="N", **declared)
+    return setting(default, help, at_least=1, at_most=at_most, **declared)
 
 
 def _share(default: float, help: str) -> Any:
     return setting(default, help, at_least=0, below=1, metavar="SHARE")
+
+
+def _factor(scoring: Scoring, help: str, metavar: str, at_most: int = _LARGEST) -> Any:
+    needs = "scoring", scoring
+    return setting(1.0, f"{scoring}: {help}", above=0, at_most=at_most, metavar=metavar, needs=needs)
 
 
 @settings
@@ -77,25 +82,14 @@ class BeamSettings:
       size of the source: its tokens with their end for the translator, 1 for the captioner.
     """
 
-    beam: int = required("Width of the beam.", at_least=1, at_most=_LARGEST, metavar="N")
+    beam: int = required("Width of the beam.", at_least=1, at_most=_LARGEST)
     best: int = _size(1, "Number of hypotheses per source.")
     scoring: Scoring = setting(
         "plain", "plain: log-probability; normalised: by length; rewarded: with the bounded length reward."
     )
-    power: float = setting(
-        1.0, "normalised: power of the length.", above=0, at_most=10, metavar="P", needs=("scoring", "normalised")
-    )
-    reward: float = setting(
-        1.0, "rewarded: reward per token.", above=0, at_most=_LARGEST, metavar="R", needs=("scoring", "rewarded")
-    )
-    bound: float = setting(
-        1.0,
-        "rewarded: up to this many times the length of the source.",
-        above=0,
-        at_most=_LARGEST,
-        metavar="B",
-        needs=("scoring", "rewarded"),
-    )
+    power: float = _factor("normalised", "power of the length.", "P", at_most=10)
+    reward: float = _factor("rewarded", "reward per token.", "R")
+    bound: float = _factor("rewarded", "up to this many times the length of the source.", "B")
     longest: int = _size(100, "Largest number of tokens per hypothesis.")
     stop_early: bool = setting(
         True, "End when nothing better can come. The result is the same.", option="--no-early-stop"

@@ -12,19 +12,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from polyref.model.layers import (
-    Attention,
-    LstmState,
-    Memory,
-    Rows,
-    Targets,
-    Words,
-    make_lstm,
-    padded,
-    run_forward,
-    run_packed,
-    step,
-)
+from polyref.model.layers import Attention, Lstm, LstmState, Memory, Rows, Targets, Words, padded
 from polyref.model.settings import TranslatorSettings
 from polyref.text.subwords import EOS
 
@@ -62,9 +50,9 @@ class Translator(nn.Module):
         self.settings = settings
         size, states, layers, dropout = settings.embedding_size, settings.state_size, settings.layers, settings.dropout
         self.source = nn.Embedding(source_words, size)
-        self.encoder = make_lstm(size, states // 2, layers, dropout, bidirectional=True)
+        self.encoder = Lstm(size, states // 2, layers, dropout, bidirectional=True)
         self.words = Words(target_words, size, states, tied=settings.tied)
-        self.decoder = make_lstm(size + states * settings.input_feeding, states, layers, dropout)
+        self.decoder = Lstm(size + states * settings.input_feeding, states, layers, dropout)
         self.attention = Attention(states)
         self.drop = nn.Dropout(dropout)
 
@@ -81,13 +69,13 @@ class Translator(nn.Module):
     def encode(self, batch: TranslationBatch) -> tuple[Memory, LstmState]:
         """What the decoder can look at, and the state that it starts from."""
         vectors = self.drop(self.source(batch.source))  # sentences x source x embedding
-        states, last = run_packed(self.encoder, vectors, batch.source_lengths)
+        states, last = self.encoder.run_packed(vectors, batch.source_lengths)
         return self.attention.memory(states, batch.source_lengths), LstmState(_joined(last.hidden), _joined(last.cells))
 
     def _at_once(self, targets: Targets, memory: Memory, state: LstmState) -> Tensor:
         """All steps of the decoder, then all of attention: target tokens x states."""
         vectors = self.drop(self.words.read(targets.inputs))  # sentences x steps x embedding
-        states = run_forward(self.decoder, vectors, state)
+        states = self.decoder.run_forward(vectors, state)
         return self.attention.attended(self.attention.look(states, memory)[targets.real])
 
     def _step_by_step(self, targets: Targets, memory: Memory, state: LstmState) -> Tensor:
@@ -96,7 +84,7 @@ class Translator(nn.Module):
         attended = vectors.new_zeros(len(vectors), self.settings.state_size)
         found = []
         for number in range(vectors.shape[1]):
-            state = step(self.decoder, torch.cat([vectors[:, number], attended], 1), state)
+            state = self.decoder.step(torch.cat([vectors[:, number], attended], 1), state)
             looked = self.attention.look(state.hidden[-1][:, None], memory)  # sentences x 1 x 2 states
             attended = self.attention.attended(looked)[:, 0]
             found.append(attended)
@@ -113,7 +101,7 @@ class Translator(nn.Module):
         vectors = self.words.read(last.flatten())  # (sentences * hypotheses) x embedding
         if self.settings.input_feeding:
             vectors = torch.cat([vectors, state.attended], 1)
-        after = step(self.decoder, vectors, state.state)
+        after = self.decoder.step(vectors, state.state)
         queries = after.hidden[-1].view(sentences, hypotheses, -1)
         attended = self.attention.attended(self.attention.look(queries, state.memory))
         log_probs = self.words.predict(attended).log_softmax(2)  # sentences x hypotheses x words

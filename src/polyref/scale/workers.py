@@ -13,17 +13,7 @@ from functools import partial
 from itertools import islice
 from time import perf_counter
 
-from polyref.data import (
-    Format,
-    Input,
-    Line,
-    ReadSettings,
-    WriteReport,
-    WriteSettings,
-    open_examples,
-    parse,
-    render,
-)
+from polyref.data import Format, Input, Line, ReadSettings, WriteReport, WriteSettings, open_examples, parse, render
 from polyref.data.formats import format_of_name
 from polyref.data.opening import display_name
 from polyref.data.writing import check_not_input, with_pseudo_as_references
@@ -65,7 +55,7 @@ class ToolSettings:
     )
     engine: EngineName = setting("auto", "Plain Python or compiled kernels; the results are the same.")
     workers: int = setting(
-        1, "Number of processes; the result does not depend on it.", at_least=1, at_most=1024, short="-w", metavar="N"
+        1, "Number of processes; the result does not depend on it.", at_least=1, at_most=1024, short="-w"
     )
 
     def check_together(self) -> None:

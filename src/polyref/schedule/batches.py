@@ -26,14 +26,8 @@ Lengths = Callable[[Pairs], Numbers]
 class BatchSettings:
     """What a batch may hold. `tokens` and `bucket` need the lengths of the pairs."""
 
-    pairs: int | None = setting(64, "Pairs per batch.", at_least=1, option="--batch-pairs", metavar="N")
-    tokens: int | None = setting(
-        None,
-        "Tokens per batch, padding included.",
-        at_least=1,
-        option="--batch-tokens",
-        metavar="N",
-    )
+    pairs: int | None = setting(64, "Pairs per batch.", at_least=1, option="--batch-pairs")
+    tokens: int | None = setting(None, "Tokens per batch, padding included.", at_least=1, option="--batch-tokens")
     bucket: int = setting(
         0, "Sort the pairs of this many batches by length, so that little is padded. Not for uniform.", at_least=0
     )

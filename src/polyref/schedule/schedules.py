@@ -56,7 +56,7 @@ class ScheduleSettings:
         clean=schedule_named,
     )
     order: Order = setting("given", "Order of the examples: as given, or shuffled in every epoch. Not for shuffle.")
-    seed: int = setting(0, "Decides what is drawn.", at_least=-_MOST, below=_MOST, metavar="N")
+    seed: int = setting(0, "Decides what is drawn.", at_least=-_MOST, below=_MOST)
     draw: bool = setting(False, "shuffle: draw references by weight, instead of taking each one once.")
     gold_share: float | None = setting(
         None,

@@ -22,34 +22,11 @@ from polyref.score.rouge import ROUGE_L, rouge_l
 from polyref.score.sentence_bleu import MAX_ORDER, BleuScale, Matches, NgramTrie, sentence_bleu
 from polyref.score.tokens import Tokenizer
 
-__all__ = [
-    "MAX_ORDER",
-    "METRICS",
-    "USUAL",
-    "BleuScale",
-    "BleuSettings",
-    "CaptionSettings",
-    "CorpusBleu",
-    "Matches",
-    "Metric",
-    "NgramTrie",
-    "Scored",
-    "Tokenizer",
-    "bleu_of_counts",
-    "cider",
-    "corpus_bleu",
-    "evaluate",
-    "metrics_of",
-    "rouge_l",
-    "sentence_bleu",
-    "transposed",
-]
+__all__ = ["METRICS", "USUAL", "Metric", "Scored", "Tokenizer", "evaluate", "metrics_of", "transposed"]
+__all__ += ["BleuSettings", "CaptionSettings", "CorpusBleu", "bleu_of_counts", "cider", "corpus_bleu", "rouge_l"]
+__all__ += ["MAX_ORDER", "BleuScale", "Matches", "NgramTrie", "sentence_bleu"]
 
-METRICS: dict[str, Metric] = {
-    "bleu": BLEU,
-    "cider": CIDER,
-    "rouge-l": ROUGE_L,
-}
+METRICS: dict[str, Metric] = {"bleu": BLEU, "cider": CIDER, "rouge-l": ROUGE_L}
 USUAL = ("bleu", "cider", "rouge-l")  # where none are named
 
 

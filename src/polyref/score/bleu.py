@@ -65,16 +65,10 @@ def corpus_bleu(
     counts = _counts(hypotheses, references, settings)
     totals = counts.sum(axis=0)
     scored = _scored(totals, settings)
-    return CorpusBleu(
-        score=float(scored.score),
-        signature=_signature(references_per_example(references), settings),
-        orders=tuple([float(_scored(totals, settings, order).score) for order in range(1, MAX_ORDER + 1)]),
-        precisions=tuple(map(float, scored.precisions)),
-        brevity_penalty=float(scored.bp),
-        hypothesis_length=int(scored.sys_len),
-        reference_length=int(scored.ref_len),
-        counts=counts,
-    )
+    signature = _signature(references_per_example(references), settings)
+    orders = tuple([float(_scored(totals, settings, order).score) for order in range(1, MAX_ORDER + 1)])
+    precisions, lengths = tuple(map(float, scored.precisions)), (int(scored.sys_len), int(scored.ref_len))
+    return CorpusBleu(float(scored.score), signature, orders, precisions, float(scored.bp), *lengths, counts)
 
 
 BLEU = Metric("BLEU", "0 to 100", corpus_bleu, settings=BleuSettings, digits=2)
@@ -88,7 +82,7 @@ def bleu_of_counts(totals: Counts, settings: BleuSettings | None = None) -> floa
 def _counts(hypotheses: Sequence[str], references: Sequence[Sequence[str]], settings: BleuSettings) -> Counts:
     # sacreBLEU scores one sentence against its references as they are here: nothing is transposed. What is taken are
     # its counts; no smoothing, because one of the methods adds to them.
-    metric = _metric(settings, smoothing="none", effective_order=True)
+    metric = _metric(settings, smooth_method="none", effective_order=True)
     cut = tokenizer("ptb") if settings.tokenizer == "ptb" else str
     counts = np.zeros((len(hypotheses), 2 + 2 * MAX_ORDER), np.int64)
     for row, hypothesis, texts in zip(counts, hypotheses, references, strict=True):
@@ -108,20 +102,15 @@ def _scored(totals: Counts, settings: BleuSettings, order: int = MAX_ORDER) -> s
     )
 
 
-def _metric(settings: BleuSettings, *, smoothing: str, effective_order: bool) -> sacrebleu.BLEU:
+def _metric(settings: BleuSettings, **more: Any) -> sacrebleu.BLEU:
     from sacrebleu.metrics import bleu as sacrebleu
 
-    return sacrebleu.BLEU(
-        lowercase=settings.fold_case,
-        tokenize="none" if settings.tokenizer == "ptb" else settings.tokenizer,
-        smooth_method=smoothing,
-        effective_order=effective_order,
-        force=True,
-    )
+    tokenize = "none" if settings.tokenizer == "ptb" else settings.tokenizer
+    return sacrebleu.BLEU(lowercase=settings.fold_case, tokenize=tokenize, force=True, **more)
 
 
 def _signature(references: int | None, settings: BleuSettings) -> str:
-    metric = _metric(settings, smoothing=settings.smoothing, effective_order=False)
+    metric = _metric(settings, smooth_method=settings.smoothing)
     metric.num_refs = references or -1
     signature = metric.get_signature()
     if settings.tokenizer == "ptb":

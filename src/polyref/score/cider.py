@@ -21,8 +21,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import chain, count
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -49,7 +49,7 @@ CIDER = Metric("CIDEr", "0 to 10", cider, aliases=("cider-d",))
 
 def cider_scores(hypotheses: Sequence[Tokens], references: Sequence[Sequence[Tokens]]) -> Real:
     """The score of each hypothesis."""
-    corpus = _Corpus.of(hypotheses, references)
+    corpus = _Corpus(hypotheses, references)
     total = np.zeros(len(corpus.lengths))
     words = np.arange(len(corpus.words))  # where an n-gram begins
     gram = np.zeros(len(words), np.int64)  # the number of the n-gram of the order before that begins there
@@ -65,46 +65,32 @@ def cider_scores(hypotheses: Sequence[Tokens], references: Sequence[Sequence[Tok
     return SCALE * np.bincount(corpus.example, total, len(hypotheses)) / corpus.references
 
 
-@dataclass(frozen=True, slots=True)
 class _Corpus:
     """All sentences behind each other: of each example its hypothesis, then its references."""
 
-    words: Whole  # as numbers
-    vocabulary: int
-    sentence: Whole  # of each word
-    to_the_end: Whole  # of each word: how many are left in the sentence, with itself
-    lengths: Whole  # of each sentence
-    example: Whole  # of each sentence
-    hypothesis: Whole  # of each example: which sentence
-    references: Whole  # of each example: their number
-
-    @staticmethod
-    def of(hypotheses: Sequence[Tokens], references: Sequence[Sequence[Tokens]]) -> _Corpus:
+    def __init__(self, hypotheses: Sequence[Tokens], references: Sequence[Sequence[Tokens]]):
         texts = [text for one, others in zip(hypotheses, references, strict=True) for text in (one, *others)]
-        lengths = np.fromiter(map(len, texts), np.int64, len(texts))
+        self.lengths = np.fromiter(map(len, texts), np.int64, len(texts))
         numbers: defaultdict[str, int] = defaultdict(count().__next__)
-        words = np.fromiter(map(numbers.__getitem__, chain.from_iterable(texts)), np.int64, int(lengths.sum()))
-        counts = np.fromiter(map(len, references), np.int64, len(references))
-        sizes = counts + 1
-        return _Corpus(
-            words=words,
-            vocabulary=len(numbers),
-            sentence=np.repeat(np.arange(len(texts)), lengths),
-            to_the_end=np.repeat(np.cumsum(lengths), lengths) - np.arange(len(words)),
-            lengths=lengths,
-            example=np.repeat(np.arange(len(sizes)), sizes),
-            hypothesis=np.cumsum(sizes) - sizes,
-            references=counts,
-        )
+        words = map(numbers.__getitem__, chain.from_iterable(texts))
+        self.words = np.fromiter(words, np.int64, int(self.lengths.sum()))
+        self.vocabulary = len(numbers)
+        # Of each word: its sentence, and how many are left in that, with itself.
+        self.sentence = np.repeat(np.arange(len(texts)), self.lengths)
+        self.to_the_end = np.repeat(np.cumsum(self.lengths), self.lengths) - np.arange(len(self.words))
+        # Of each example: the number of its references, and which sentence is its hypothesis; of each sentence: whose.
+        self.references = np.fromiter(map(len, references), np.int64, len(references))
+        sizes = self.references + 1
+        self.hypothesis = np.cumsum(sizes) - sizes
+        self.example = np.repeat(np.arange(len(sizes)), sizes)
 
 
-@dataclass(frozen=True, slots=True)
-class _Ngrams:
+class _Ngrams(NamedTuple):
     """The distinct n-grams of each sentence, sorted by n-gram and then by sentence."""
 
     gram: Whole  # numbered from 0
     sentence: Whole
-    count: Whole  # how often the sentence has it
+    times: Whole  # how often the sentence has it
 
 
 def _ngrams(key: Whole, sentence: Whole) -> tuple[_Ngrams, Whole]:
@@ -132,7 +118,7 @@ def _cosines(ngrams: _Ngrams, corpus: _Corpus) -> Real:
     has_reference = ~has_hypothesis | (np.diff(first, append=len(is_first)) > 1)
     documents = np.bincount(ngrams.gram[first], has_reference)
     weight = np.log(len(corpus.hypothesis)) - np.log(np.maximum(documents, 1))
-    value = ngrams.count * weight[ngrams.gram]
+    value = ngrams.times * weight[ngrams.gram]
     of_hypothesis = np.where(has_hypothesis, value[first], 0.0)[np.cumsum(is_first) - 1]
     sentences = len(corpus.lengths)
     shared = np.bincount(ngrams.sentence, np.minimum(of_hypothesis, value) * value, sentences)

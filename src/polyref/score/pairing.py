@@ -1,7 +1,7 @@
 """Bring hypotheses together with their references.
 
 In:   the hypotheses of one file, and the references of others.
-Out:  the hypotheses in the order of the examples, and the references of each.
+Out:  the hypotheses in the order of the examples that the references belong to.
 Not:  reading the files (data/hypotheses.py), scoring.
 
 Hypotheses with ids find their example by it, those without by their place. Whatever does not fit is refused with the
@@ -10,35 +10,22 @@ file and the line: a score of hypotheses that are off by one line looks like any
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from polyref.data.hypotheses import Hypotheses, References
 from polyref.errors import InputError
 
 
-@dataclass(frozen=True, slots=True)
-class Pairs:
-    """What is scored: references[k] are those of hypotheses[k]."""
-
-    hypotheses: list[str]
-    references: list[list[str]]
-
-
-def pair(hypotheses: Hypotheses, references: References) -> Pairs:
-    """Each hypothesis with its references, in the order of the examples."""
+def paired(hypotheses: Hypotheses, references: References) -> list[str]:
+    """The hypotheses in the order of the references' examples, one for each."""
     if hypotheses.ids is not None and references.ids is not None and set(hypotheses.ids) & set(references.ids):
-        return Pairs(_by_id(hypotheses, hypotheses.ids, references, references.ids), references.texts)
+        return _by_id(hypotheses, hypotheses.ids, references, references.ids)
     _check_orientation(hypotheses, references)
     if hypotheses.ids is not None and references.ids is not None:
         raise _unknown(hypotheses, 0, references)
     if len(hypotheses.texts) != len(references.texts):
-        raise InputError(
-            f"{_counted(len(hypotheses.texts), 'hypothesis', 'hypotheses')}, but {references.name} has references for "
-            f"{len(references.texts):,}",
-            "give one hypothesis for each example, in the same order",
-            file=hypotheses.name,
-        )
-    return Pairs(hypotheses.texts, references.texts)
+        found = _counted(len(hypotheses.texts), "hypothesis", "hypotheses")
+        problem = f"{found}, but {references.name} has references for {len(references.texts):,}"
+        raise InputError(problem, "give one hypothesis for each example, in the same order", file=hypotheses.name)
+    return hypotheses.texts
 
 
 def _by_id(hypotheses: Hypotheses, ids: list[str], references: References, examples: list[str]) -> list[str]:
@@ -68,10 +55,8 @@ def _check_orientation(hypotheses: Hypotheses, references: References) -> None:
     if examples == count or count == 1 or any(len(texts) != count for texts in references.texts):
         return
     if references.ids is None:
-        given, cure = (
-            f"{count:,} files of {_counted(examples, 'line', 'lines')}",
-            "let line k of each file be a reference of example k",
-        )
+        given = f"{count:,} files of {_counted(examples, 'line', 'lines')}"
+        cure = "let line k of each file be a reference of example k"
     else:
         given = f"{_counted(examples, 'record', 'records')} of {count:,} references"
         cure = f"give {count:,} records, each with the references of one example"

@@ -12,6 +12,7 @@ process ends, which does not wait for it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, wait
 from contextlib import suppress
 from itertools import islice
 from queue import Full, Queue
@@ -34,9 +35,8 @@ class _AbandonedError(Exception):
 def fed(compute: Callable[[Iterator[Item]], Result], items: Iterable[Item]) -> Result:
     """`compute(iter(items))`, in another thread; the items are read in this one."""
     waiting: Queue[list[Item]] = Queue(_AHEAD)  # an empty list says that there are no more
-    is_over, is_abandoned = Event(), Event()
-    results: list[Result] = []
-    errors: list[BaseException] = []
+    is_abandoned = Event()
+    found: Future[Result] = Future()
 
     def received() -> Iterator[Item]:
         while not is_abandoned.is_set() and (some := waiting.get()):
@@ -46,29 +46,25 @@ def fed(compute: Callable[[Iterator[Item]], Result], items: Iterable[Item]) -> R
 
     def work() -> None:
         try:
-            results.append(compute(received()))
+            found.set_result(compute(received()))
         except BaseException as error:
-            errors.append(error)
-        finally:
-            is_over.set()
+            found.set_exception(error)
 
     Thread(target=work, daemon=True).start()
     try:
         remaining, some = iter(items), None
-        while some != [] and not is_over.is_set():
+        while some != [] and not found.done():
             some = list(islice(remaining, _AT_ONCE))
-            while not is_over.is_set():
+            while not found.done():
                 with suppress(Full):
                     waiting.put(some, timeout=_LOOK)
                     break
-        while not is_over.wait(_LOOK):
+        while not wait([found], _LOOK).done:
             pass
     except BaseException:
         is_abandoned.set()
         with suppress(Full):  # then the computation does not wait for more
             waiting.put_nowait([])
-        is_over.wait(_PATIENCE)
+        wait([found], _PATIENCE)
         raise
-    if errors:
-        raise errors[0]
-    return results[0]
+    return found.result()

@@ -45,13 +45,8 @@ class Subwords:
             cure = f"give a number from {SMALLEST} to {LARGEST:,}: 256 bytes are units already"
             raise SettingsError(f"the vocabulary size is {size}; {cure}")
         package = _tokenizers()
-        trainer = package.trainers.BpeTrainer(
-            vocab_size=size,
-            min_frequency=2,
-            special_tokens=list(_SPECIAL),
-            initial_alphabet=_bytes(package),
-            show_progress=False,
-        )
+        units = {"special_tokens": list(_SPECIAL), "initial_alphabet": _bytes(package)}
+        trainer = package.trainers.BpeTrainer(vocab_size=size, min_frequency=2, show_progress=False, **units)
         learner = _assembled(package, package.models.BPE())
         fed(lambda given: learner.train_from_iterator(given, trainer), map(_checked, texts))
         # Assembled anew without special tokens: a text that happens to hold their names must not turn into them.
