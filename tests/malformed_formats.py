@@ -190,7 +190,7 @@ _COCO = {
     ),
     "a document with half a surrogate pair": (
         b'{"images": [{"id": 1}],\n"annotations": [{"id": 1, "image_id": 1, "caption": "a \\ud83d"}]}',
-        "reference 1 holds half a surrogate pair",
+        '"references" holds half a surrogate pair',
         1,
     ),
 }

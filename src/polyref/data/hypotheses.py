@@ -111,6 +111,8 @@ def _results(opened: Opened) -> Iterator[Found]:
         lacking = [key for key in (_IMAGE_ID, _CAPTION) if isinstance(item, dict) and item.get(key) is None]
         if lacking:
             raise InputError(f'"{lacking[0]}" is missing', _LISTS, file=opened.name, line=place)
+        with located(opened.name, place):
+            check_characters(item)
         yield _found(item, (_IMAGE_ID, _CAPTION), opened.name, place, _LISTS, f"place {place} of the list")
 
 
@@ -129,8 +131,6 @@ def _found(
             raise InputError(problem, "give one of the two, or leave it out of all records")
         if not isinstance(text, str):
             raise InputError(f'"{text_field}" is not a string', "give one")
-        check_characters(str(id), f'"{id_field}"')
-        check_characters(text, f'"{text_field}"')
     return number, None if id is None else str(id), text
 
 

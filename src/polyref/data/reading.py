@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from polyref.data.formats import FORMATS, Format, SourceFormat, format_of_content
 from polyref.data.formats.format import Losses, Reading, SeenTexts
-from polyref.data.formats.jsonl import Fields, check_characters, check_object, dump, id_of, json_of, missing, parse
+from polyref.data.formats.jsonl import Fields, check_object, dump, id_of, json_of, missing, parse
 from polyref.data.formats.parallel import parallel_paths
 from polyref.data.formats.parquet import MAGIC
 from polyref.data.opening import (
@@ -244,5 +244,4 @@ def _source(line: Line, fields: Fields, name: str) -> Source:
             raise missing(fields.source, "source_field", record)
         id, source = id_of(record, line.number, fields), record[fields.source]
         text = source if isinstance(source, str) else dump(source)
-        check_characters(id + text, "a text")
     return Source(id, text, line.number, line.position)

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, BinaryIO, Literal, NamedTuple
 
-from polyref.data.formats.jsonl import KEPT, LATTICE, PSEUDO_REFERENCES, Fields, dump, is_whole, value_texts
+from polyref.data.formats.jsonl import KEPT, LATTICE, PSEUDO_REFERENCES, Fields, dump, value_texts
 from polyref.data.opening import MAX_LINE_BYTES, Line, Opened
 from polyref.errors import InputError, OutputError, SettingsError
 
@@ -235,8 +235,6 @@ def kind_of(value: Any) -> str:
     if isinstance(value, str):
         if not value:
             return "empty"
-        if not is_whole(value):
-            return "other"
         return "broken text" if has_breaks(value) else "text"
     if isinstance(value, bool):
         return "bool"
@@ -244,7 +242,7 @@ def kind_of(value: Any) -> str:
         return "int" if -_INT64 <= value < _INT64 else "other"
     if isinstance(value, float):
         return "float" if abs(value) < float("inf") else "other"
-    if isinstance(value, list) and value and all(isinstance(item, str) and is_whole(item) for item in value):
+    if isinstance(value, list) and value and all(isinstance(item, str) for item in value):
         return "texts"
     return "other"
 

@@ -15,7 +15,7 @@ from itertools import pairwise, zip_longest
 from pathlib import Path
 
 from polyref.data.formats.format import FileFormat, Reading, Spool
-from polyref.data.formats.jsonl import is_whole, record_line
+from polyref.data.formats.jsonl import record_line
 from polyref.data.opening import Line, Opened, open_input, open_outputs, text_lines, without_compression
 from polyref.errors import InputError, OutputError
 from polyref.files import check_not_mixed
@@ -133,9 +133,6 @@ def write_parallel(spool: Spool) -> None:
                 if parts.number == 1 and text.startswith("\ufeff"):
                     text = "\ufeff" + text  # the first one of a file is taken for a byte-order mark
                 line = spool.on_one_line(text, parts, "parallel text", tabs=False)
-                if not is_whole(line):
-                    problem = f'a text of example "{parts.name}" holds half a surrogate pair'
-                    raise OutputError(f"{spool.path}: {problem}; repair it")
                 stream.write(f"{line}\n".encode())
     spool.files = paths
     spool.lose()

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from polyref.data.formats.format import JSON, FileFormat, Losses, Parts, Reading, Shape, Spool
-from polyref.data.formats.jsonl import KEPT, LATTICE, PSEUDO_REFERENCES, is_whole, record_line
+from polyref.data.formats.jsonl import KEPT, LATTICE, PSEUDO_REFERENCES, Fields, record_line
 from polyref.data.opening import Line, open_output
 from polyref.errors import InputError, SettingsError, load_extra
 
@@ -220,7 +220,7 @@ class _Column(NamedTuple):
 
 def write_parquet(spool: Spool) -> None:
     arrow, parquet = pyarrow(), pyarrow("pyarrow.parquet")
-    columns = _columns(spool, spool.shape)
+    columns = _columns(spool.fields, spool.shape)
     schema = arrow.schema([(column.name, column.type) for column in columns])
     with open_output(spool.path) as stream, parquet.ParquetWriter(stream, schema) as writer:
         rows = spool.parts()
@@ -229,8 +229,8 @@ def write_parquet(spool: Spool) -> None:
             writer.write_table(arrow.Table.from_arrays(arrays, schema=schema), row_group_size=GROUP_ROWS)
 
 
-def _columns(spool: Spool, shape: Shape) -> list[_Column]:
-    arrow, fields = pyarrow(), spool.fields
+def _columns(fields: Fields, shape: Shape) -> list[_Column]:
+    arrow = pyarrow()
     text, number, flag = arrow.string(), arrow.float64(), arrow.bool_()
     columns = []
     if shape.ids:
@@ -240,11 +240,8 @@ def _columns(spool: Spool, shape: Shape) -> list[_Column]:
         as_json = _Column(fields.source + JSON, text, lambda parts: parts.source_json)
         columns.append(plain if shape.source_kinds <= _TEXTS else as_json)
     columns.append(_references_column(fields.references, shape))
-    for key in shape.more:
-        if is_whole(key):
-            columns.append(_column(key, shape.more_kinds[key], lambda parts, key=key: parts.more.get(key)))  # type: ignore[misc]
-        else:
-            spool.losses.add(f"values of a key that holds half a surrogate pair ({json.dumps(key)})", shape.more[key])
+    more = shape.more_kinds.items()
+    columns += [_column(key, kinds, lambda parts, key=key: parts.more.get(key)) for key, kinds in more]  # type: ignore[misc]
     if shape.pseudo:
         fluency = [("fluency", number)] if shape.fluencies else []
         repeat = [("repeat", flag)] if shape.repeats else []

@@ -30,7 +30,7 @@ from polyref.data.formats.format import (
     as_json,
     has_breaks,
 )
-from polyref.data.formats.jsonl import LATTICE, PSEUDO_REFERENCES, Fields, dump, is_whole, record_line
+from polyref.data.formats.jsonl import LATTICE, PSEUDO_REFERENCES, Fields, dump, record_line
 from polyref.data.opening import Line, open_input, open_output, text_lines, without_compression
 from polyref.errors import InputError
 
@@ -378,7 +378,7 @@ class _Columns:
         self.names += self.more.values()
 
     def _can_name(self, key: str) -> bool:
-        return is_whole(key) and not (self.format == "tsv" and has_breaks(key))
+        return self.format == "csv" or not has_breaks(key)
 
     def _name(self, key: str, kinds: set[str]) -> str:
         plain = {"text"} if self.format == "tsv" else {"text", "broken text"}
@@ -392,7 +392,7 @@ class _Columns:
         lost = [item for item in shape.more.items() if item[0] not in self.more]
         lost += [item for item in shape.of_reference.items() if item[0] not in self.of_reference]
         for key, count in lost:
-            self.spool.losses.add(f"values of the key {json.dumps(key, ensure_ascii=not is_whole(key))}", count)
+            self.spool.losses.add(f"values of the key {dump(key)}", count)
 
     def rows(self, parts: Parts) -> Iterator[Cells]:
         """The cells of an example's row, or of its rows."""
