@@ -185,15 +185,28 @@ def open_input(path: str) -> Iterator[Opened]:
     name = display_name(path)
     raw = _open(path, name)
     try:
+        before = _identity(raw)
         with _faults(name):
             # Read, not peeked at: a slow pipe shows its bytes one by one.
             magic = raw.read(len(_ZSTD_MAGIC))
             packed = _decompressed(magic, raw, path, name)
             head = _first_line(magic, raw) if packed is None else _first_line(b"", packed)
         yield Opened(path, raw, _replayed(head, packed or raw), head, is_packed=packed is not None)
+        if before is not None and not before == _identity(raw) == _identity(raw if path == "-" else path):
+            raise changed(name)
     finally:
         if path != "-":
             raw.close()
+
+
+def _identity(file: BinaryIO | str) -> tuple[int, ...] | None:
+    """What a file is known by; None if it is gone, or if it is a pipe or a device."""
+    found = _file_at(file)
+    return None if found is None else (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
+
+
+def changed(name: str) -> InputError:
+    return InputError("the file changed while it was read", "start again when it is complete", file=name)
 
 
 def _open(path: str, name: str) -> BinaryIO:
@@ -314,10 +327,10 @@ def check_output_is_none_of(output: str, read: Mapping[str, str | os.PathLike[st
             raise OutputError(f"{output}: this is {what}; choose another name for the output")
 
 
-def _file_at(path: str | os.PathLike[str]) -> os.stat_result | None:
+def _file_at(file: str | os.PathLike[str] | BinaryIO) -> os.stat_result | None:
     """None for what is not a file: a terminal or a pipe can be read and written at once."""
     try:
-        found = Path(path).stat()
+        found = Path(file).stat() if isinstance(file, str | os.PathLike) else os.fstat(file.fileno())
     except (OSError, ValueError):
         return None
     return found if stat.S_ISREG(found.st_mode) else None
