@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from polyref.cli import options as o
-from polyref.data import ReadSettings, WriteReport, WriteSettings
+from polyref.data import BadSettings, ReadSettings, WriteReport, WriteSettings
 from polyref.errors import SettingsError
 from polyref.expansion import ExpandSettings
 from polyref.scale import Job, ToolSettings, expand_file
@@ -22,6 +22,7 @@ def expand(
     preset: o.PresetOption = None,
     tools: ToolSettings,
     reading: ReadSettings,
+    skipping: BadSettings,
     writing: WriteSettings,
     as_json: o.JsonOption = False,
 ) -> None:
@@ -29,7 +30,7 @@ def expand(
 
     The output is the input with "pseudo_references" and "lattice" added to each record.
     """  # fmt: skip
-    job = Job(tuple(files), output, settings, reading, tools, writing.format)
+    job = Job(tuple(files), output, settings, reading, tools, writing.format, skipping.skip_bad)
     if settings.keep_lattice and job.written_format == "parallel":
         problem = "has no effect on parallel text, which cannot hold lattices"
         raise SettingsError(problem, "choose another format, or leave it out", key="keep_lattice")

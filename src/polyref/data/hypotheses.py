@@ -89,6 +89,8 @@ def _gathered(found: Iterable[Found], name: str, id_field: str, where: str = "on
 
 def _records(opened: Opened, max_line_bytes: int, fields: tuple[str, str]) -> Iterator[Found]:
     for line in lines_of(opened, max_line_bytes):
+        if line.fault is not None:
+            raise line.fault
         text = decoded(line.content, opened.name, line.number)
         yield _found(json_of(text, opened.name, line.number, strict=False), fields, opened.name, line.number)
 

@@ -42,11 +42,16 @@ _AGAIN, _CUT_OFF = "copy or make the file again", "the file is cut off; copy or 
 
 
 class Line(NamedTuple):
-    """One record. Where the format has no lines, `number` counts its rows or its images."""
+    """One record. Where the format has no lines, `number` counts its rows or its images.
+
+    `number` stands in for an id that the record does not have. `fault`: the record cannot be read, and `content` shows
+    what stands there; whoever takes the record raises it, or sets the record aside.
+    """
 
     number: int
     content: bytes
     position: int  # bytes of the file behind us; compressed ones where it is compressed
+    fault: InputError | None = None
 
 
 @dataclass(slots=True)
@@ -80,8 +85,8 @@ class Opened:
         except (OSError, ValueError):
             return 0
 
-    def lines(self, most: int = MAX_LINE_BYTES) -> Iterator[tuple[int, bytes]]:
-        """All lines with their numbers and their ends; one of more than `most` bytes is refused."""
+    def lines(self, most: int = MAX_LINE_BYTES) -> Iterator[Line]:
+        """All lines with their ends; one of more than `most` bytes has a fault."""
         number = 0
         with _faults(self.name):
             # A byte-order mark and the end of the line do not count.
@@ -92,8 +97,13 @@ class Opened:
                 if len(content) > most and len(content.rstrip(b"\r\n")) > most:
                     problem = f"the line is longer than {most:,} bytes"
                     cure = "is this one record per line? raise max_line_bytes"
-                    raise InputError(problem, cure, file=self.name, line=number)
-                yield number, content
+                    fault = InputError(problem, cure, file=self.name, line=number)
+                    shown = content[:most].decode("utf-8", "ignore").encode()
+                    yield Line(number, shown, self.position(), fault)
+                    while content and not content.endswith(b"\n"):
+                        content = self.stream.readline(_BUFFER_BYTES)
+                else:
+                    yield Line(number, content, self.position())
 
     def line(self, most: int) -> bytes:
         """The next line with its end, or its first `most` bytes; empty at the end of the file."""
@@ -128,25 +138,30 @@ def read_lines(
 ) -> Iterator[Line]:
     """The lines of a file that are not blank, without their ends. An empty file is an error; `holds` says its cure."""
     with open_input(path) as opened:
-        yield from lines_of(opened, max_line_bytes, holds)
+        for line in lines_of(opened, max_line_bytes, holds):
+            if line.fault is not None:
+                raise line.fault
+            yield line
 
 
 def lines_of(opened: Opened, max_line_bytes: int, holds: str = "one JSON object per line") -> Iterator[Line]:
-    """The same, for a file that is open already."""
+    """The same for a file that is open already; lines that are too long come with their fault."""
     found = False
-    for number, content in opened.lines(max_line_bytes):
-        content = content.strip()
+    for line in opened.lines(max_line_bytes):
+        content = line.content.strip()
         if content:
             found = True
-            yield Line(number, content, opened.position())
+            yield line._replace(content=content)
     if not found:
         raise InputError("the file is empty", f"give {holds}", file=opened.name)
 
 
 def text_lines(opened: Opened, *, max_line_bytes: int = MAX_LINE_BYTES, keep_ends: bool = False) -> Iterator[str]:
     """All lines as texts, blank ones too, with the spaces at their ends; the line's own end goes unless it is kept."""
-    for number, content in opened.lines(max_line_bytes):
-        text = decoded(content, opened.name, number)
+    for line in opened.lines(max_line_bytes):
+        if line.fault is not None:
+            raise line.fault
+        text = decoded(line.content, opened.name, line.number)
         yield text if keep_ends else text.removesuffix("\n").removesuffix("\r")
 
 
@@ -185,21 +200,21 @@ def open_input(path: str) -> Iterator[Opened]:
     name = display_name(path)
     raw = _open(path, name)
     try:
-        before = _identity(raw)
+        before = identity(raw)
         with _faults(name):
             # Read, not peeked at: a slow pipe shows its bytes one by one.
             magic = raw.read(len(_ZSTD_MAGIC))
             packed = _decompressed(magic, raw, path, name)
             head = _first_line(magic, raw) if packed is None else _first_line(b"", packed)
         yield Opened(path, raw, _replayed(head, packed or raw), head, is_packed=packed is not None)
-        if before is not None and not before == _identity(raw) == _identity(raw if path == "-" else path):
+        if before is not None and not before == identity(raw) == identity(raw if path == "-" else path):
             raise changed(name)
     finally:
         if path != "-":
             raw.close()
 
 
-def _identity(file: BinaryIO | str) -> tuple[int, ...] | None:
+def identity(file: BinaryIO | str) -> tuple[int, ...] | None:
     """What a file is known by; None if it is gone, or if it is a pipe or a device."""
     found = _file_at(file)
     return None if found is None else (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)

@@ -7,17 +7,22 @@ Not:  expanding (expansion.py), processes (pool.py), the command line (cli/).
 
 from __future__ import annotations
 
+import os
+from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
+from pathlib import Path
 from time import perf_counter
+from typing import BinaryIO
 
 from polyref import compiled
 from polyref.data import (
     Format,
     Input,
     Line,
+    Losses,
     ReadSettings,
     WriteReport,
     WriteSettings,
@@ -26,15 +31,24 @@ from polyref.data import (
     render,
 )
 from polyref.data.formats import format_of_name
-from polyref.data.opening import display_name
-from polyref.data.writing import check_not_input, with_pseudo_as_references
+from polyref.data.opening import changed, display_name
+from polyref.data.writing import check_not_input, open_bad, with_pseudo_as_references
 from polyref.encode import DEFAULT, ContextEncoder, Encoder, open_encoder
 from polyref.encode.cache import CachedEncoder
 from polyref.encode.opening import open_language_model
 from polyref.errors import InputError, SettingsError
+from polyref.example import Example
 from polyref.expansion import CHUNK, ExpandSettings, Tools, expand_chunk
 from polyref.fluency import LanguageModel
-from polyref.lattice import AutoEngine, CompiledEngine, Engine, EngineName, check_encoder, engine_named
+from polyref.lattice import (
+    AutoEngine,
+    CompiledEngine,
+    Engine,
+    EngineName,
+    check_encoder,
+    check_references,
+    engine_named,
+)
 from polyref.lattice.engine import alignment_cells
 from polyref.scale.pool import in_order
 from polyref.settings import setting, settings
@@ -84,6 +98,7 @@ class Job:
     reading: ReadSettings = field(default_factory=ReadSettings)
     tools: ToolSettings = field(default_factory=ToolSettings)
     output_format: Format | None = None
+    skip_bad: str | None = None  # as in BadSettings
 
     def __post_init__(self) -> None:
         check_encoder(self.settings.align, self.tools.encoder)
@@ -121,7 +136,6 @@ class _Done:
     """What became of a chunk; `position` is its end in the input file."""
 
     content: bytes
-    ids: list[tuple[str, int]]
     tally: Tally
     position: int
 
@@ -140,26 +154,43 @@ def expand_file(
     input = job.source_file()
     settings = WriteSettings(job.written_format)
     check_not_input(job.output, input, job.written_format)
-    tally = Tally()
+    tally, started, before = Tally(), perf_counter(), input.identity
+    if input.can_be_read_again:  # what is wrong with the last record is said before the work on all others
+        with Path(os.devnull).open("wb") as nowhere:
+            deque(_checked(job, bad=nowhere if job.skip_bad else None), maxlen=0)
+    tally.spend("read", started)
     tools = _tools(job, engine_named(job.tools.engine, before_compiling))
-    seen = input.seen_ids()
     report = WriteReport() if report is None else report
-    with open_examples(job.output, job.reading.fields, settings, report) as stream:
-        for done in _results(job, tools, before_compiling, report):
-            if seen is not None:
-                for id, line in done.ids:
-                    seen.add(id, line)
+    with (
+        open_bad(job.skip_bad, input, job.output) as bad,
+        open_examples(job.output, job.reading.fields, settings, report) as stream,
+    ):
+        if bad is None and input.can_be_read_again:
+            lines = input.records(losses=report.not_read)
+        else:
+            lines = _checked(job, losses=report.not_read, bad=bad)
+        for done in _results(lines, job, tools, before_compiling):
             started = perf_counter()
             stream.write(done.content)
             tally.add(done.tally)
             tally.spend("write", started)
             on_progress(Progress(tally.examples, done.position))
+        if input.identity != before:
+            raise changed(input.name)
     return tally
 
 
-def _results(job: Job, tools: Tools, before_compiling: Callable[[], None], report: WriteReport) -> Iterator[_Done]:
+def _checked(job: Job, *, losses: Losses | None = None, bad: BinaryIO | None) -> Iterator[Line]:
+    """The records that can be expanded."""
+
+    def check(example: Example) -> None:
+        check_references([reference.text for reference in example.references], job.settings.text, example.line)
+
+    return (line for line, _ in job.source_file().checked(losses=losses, bad=bad, check=check))
+
+
+def _results(lines: Iterator[Line], job: Job, tools: Tools, before_compiling: Callable[[], None]) -> Iterator[_Done]:
     """What became of the chunks, in order."""
-    lines = job.source_file().records(losses=report.not_read)
     chunks = iter(lambda: list(islice(lines, CHUNK)), [])
     engine = tools.engine
     if job.tools.workers == 1:
@@ -223,5 +254,4 @@ def _process(chunk: list[Line], job: Job, tools: Tools) -> _Done:
         expanded = list(map(with_pseudo_as_references, expanded))
     content = "".join([render(example, job.reading.fields) + "\n" for example in expanded]).encode()
     tally.spend("write", started)
-    ids = [(example.id, line.number) for example, line in zip(examples, chunk, strict=True)]
-    return _Done(content, ids, tally, chunk[-1].position)
+    return _Done(content, tally, chunk[-1].position)

@@ -59,6 +59,14 @@ class Reading:
     def wrong(self, problem: str, cure: str, line: int | None = None) -> InputError:
         return InputError(problem, cure, file=self.file.name, line=line)
 
+    def line(self, number: int, make: Callable[[], bytes], shown: Any) -> Line:
+        """A record; where it cannot be made, what is wrong with it and what is shown of it."""
+        position = self.file.position()
+        try:
+            return Line(number, make(), position)
+        except InputError as fault:
+            return Line(number, json.dumps(shown, ensure_ascii=False, default=str).encode(), position, fault)
+
     def no_column(self, name: str, setting: str, names: Sequence[str], line: int | None = None) -> InputError:
         there = ", ".join(f'"{name}"' for name in names[:20])
         cure = f"name another with {setting} (the columns here: {there})"

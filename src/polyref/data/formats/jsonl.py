@@ -157,6 +157,8 @@ def _with_members(record: str, added: Mapping[str, str]) -> str:
 
 def parse(line: Line, path: str, fields: Fields, *, require_source: bool = True) -> Example:
     """One line as an Example, or an InputError that names what is wrong with it."""
+    if line.fault is not None:
+        raise line.fault
     name = display_name(path)
     text = decoded(line.content, name, line.number)
     record = json_of(text, name, line.number)

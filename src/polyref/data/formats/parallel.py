@@ -11,6 +11,7 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
+from functools import partial
 from itertools import pairwise, zip_longest
 from pathlib import Path
 
@@ -91,14 +92,17 @@ def read_parallel(reading: Reading) -> Iterator[Line]:
         check_not_mixed([file.path for file in files if file.path != "-"])
         number = 0
         for number, (source, *references) in enumerate(side_by_side(files, reading.max_line_bytes), 1):
-            given = [text for text in references if text and not text.isspace()]
-            if not given:
-                problem = f"line {number} is blank in every file of references"
-                raise reading.wrong(problem, "give at least one reference", number)
-            record = record_line({reading.fields.source: source, reading.fields.references: given})
-            yield Line(number, record, reading.file.position())
+            yield reading.line(number, partial(_record, source, references, reading, number), [source, *references])
         if not number:
             raise reading.wrong("the file is empty", "give one source per line")
+
+
+def _record(source: str, references: list[str], reading: Reading, number: int) -> bytes:
+    given = [text for text in references if text and not text.isspace()]
+    if not given:
+        problem = f"line {number} is blank in every file of references"
+        raise reading.wrong(problem, "give at least one reference", number)
+    return record_line({reading.fields.source: source, reading.fields.references: given})
 
 
 def side_by_side(files: Sequence[Opened], max_line_bytes: int) -> Iterator[tuple[str, ...]]:

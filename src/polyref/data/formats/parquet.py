@@ -14,6 +14,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -57,7 +58,8 @@ def read_parquet(reading: Reading) -> Iterator[Line]:
             raise reading.wrong("the file has no rows", "give at least one")
         size = Path(opened.path).stat().st_size
         for number, row in enumerate(_rows(file, kept, reading), 1):
-            yield Line(number, _record(row, reading, number), size * number // rows)
+            line = reading.line(number, partial(_record, row, reading, number), row)
+            yield line._replace(position=size * number // rows)
 
 
 def _broken(error: Exception, reading: Reading) -> InputError:
@@ -168,7 +170,11 @@ def _record(row: dict[str, Any], reading: Reading, number: int) -> bytes:
     references = values.get(fields.references)
     if isinstance(references, list):
         values[fields.references] = [_reference(item, reading, number) for item in references]
-    return record_line(values, pieces)
+    record = record_line(values, pieces)
+    if len(record) > reading.max_line_bytes:
+        problem = f"the row has {len(record):,} bytes as JSON, and {reading.max_line_bytes:,} are the most"
+        raise reading.wrong(problem, "raise max_line_bytes", number)
+    return record
 
 
 def _reached(row: dict[str, Any], field: str) -> Any:
