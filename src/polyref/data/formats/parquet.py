@@ -50,6 +50,8 @@ def read_parquet(reading: Reading) -> Iterator[Line]:
         file = pyarrow("pyarrow.parquet").ParquetFile(opened.path, pre_buffer=False, buffer_size=_BUFFER_BYTES)
     except (pyarrow().ArrowException, OSError) as error:
         raise _broken(error, reading) from None
+    except UnicodeDecodeError:
+        raise reading.wrong("the name of a column is not UTF-8", "make the file again with another name") from None
     with file:
         _check_schema(file.schema_arrow, reading)
         kept = [column.name for column in file.schema_arrow if _is_kept(column, reading.losses)]
