@@ -16,7 +16,7 @@ from itertools import takewhile
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-from polyref.data.formats import FORMATS, Format, SourceFormat, format_of_content
+from polyref.data.formats import FORMATS, Format, SourceFormat, format_of_content, format_of_name
 from polyref.data.formats.format import Losses, Reading, SeenTexts
 from polyref.data.formats.jsonl import Fields, check_object, dump, id_of, json_of, missing, parse, record_line
 from polyref.data.formats.parallel import parallel_paths
@@ -119,7 +119,14 @@ class Input:
             reading = Reading(opened, fields, losses, require_source, require_references, most, tuple(others))
             if others and format is None and opened.is_regular:
                 _check_is_text(reading)
-            yield from FORMATS[format or ("parallel" if others else format_of_content(reading))].read(reading)
+            told = format or ("parallel" if others else format_of_content(reading))
+            if format is None and FORMATS[told].has_reference_columns and format_of_name(first) != told:
+                reading = replace(reading, taken_for=told.upper())
+            line = None
+            for line in FORMATS[told].read(reading):
+                yield line
+            if line is None:
+                raise reading.wrong("the file is empty", "give at least one example")
 
     def examples(
         self,

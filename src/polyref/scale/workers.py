@@ -30,7 +30,7 @@ from polyref.data import (
     parse,
     render,
 )
-from polyref.data.formats import format_of_name
+from polyref.data.formats import FORMATS, format_of_name
 from polyref.data.opening import changed, display_name
 from polyref.data.writing import check_not_input, open_bad, with_pseudo_as_references
 from polyref.encode import DEFAULT, ContextEncoder, Encoder, open_encoder
@@ -249,7 +249,7 @@ def _process(chunk: list[Line], job: Job, tools: Tools) -> _Done:
             error.file = display_name(job.path)
         raise
     started = perf_counter()
-    if job.written_format == "parallel":
+    if not FORMATS[job.written_format].holds_pseudo:
         # It knows but one kind of reference, and whoever expands to it wants to train on all of them.
         expanded = list(map(with_pseudo_as_references, expanded))
     content = "".join([render(example, job.reading.fields) + "\n" for example in expanded]).encode()

@@ -90,11 +90,8 @@ def read_parallel(reading: Reading) -> Iterator[Line]:
     with ExitStack() as stack:
         files = [reading.file, *[stack.enter_context(open_input(path)) for path in reading.others]]
         check_not_mixed([file.path for file in files if file.path != "-"])
-        number = 0
         for number, (source, *references) in enumerate(side_by_side(files, reading.max_line_bytes), 1):
             yield reading.line(number, partial(_record, source, references, reading, number), [source, *references])
-        if not number:
-            raise reading.wrong("the file is empty", "give one source per line")
 
 
 def _record(source: str, references: list[str], reading: Reading, number: int) -> bytes:
@@ -134,13 +131,9 @@ def write_parallel(spool: Spool) -> None:
         for parts in spool.parts():
             blank = [""] * (len(streams) - 1 - len(parts.references))
             for stream, text in zip(streams, parts.texts + blank, strict=True):
-                if parts.number == 1 and text.startswith("\ufeff"):
-                    text = "\ufeff" + text  # the first one of a file is taken for a byte-order mark
-                line = spool.on_one_line(text, parts, "parallel text", tabs=False)
-                stream.write(f"{line}\n".encode())
+                spool.write_lines(stream, [text], parts, "parallel text")
     spool.files = paths
     spool.lose()
-    spool.losses.add("sources that are not strings (written as JSON)", spool.shape.other_sources)
 
 
 def _check(path: str) -> None:
@@ -148,4 +141,4 @@ def _check(path: str) -> None:
         raise OutputError("parallel text is several files; name one that ends in .src")
 
 
-PARALLEL = FileFormat((SOURCE,), read_parallel, write_parallel, check=_check)
+PARALLEL = FileFormat((SOURCE,), read_parallel, write_parallel, check=_check, holds_pseudo=False)
