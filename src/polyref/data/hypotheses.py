@@ -22,7 +22,7 @@ from polyref.data.formats.format import Losses, Reading
 from polyref.data.formats.jsonl import ONE_OBJECT, Fields, check_characters, check_object, json_of, missing
 from polyref.data.formats.parallel import parallel_paths, side_by_side
 from polyref.data.formats.parquet import MAGIC
-from polyref.data.opening import Opened, decoded, display_name, lines_of, located, open_input, text_lines
+from polyref.data.opening import Opened, display_name, lines_of, located, open_input, text_lines
 from polyref.data.reading import Input, ReadSettings
 from polyref.errors import InputError, SettingsError
 
@@ -89,9 +89,7 @@ def _gathered(found: Iterable[Found], name: str, id_field: str, where: str = "on
 
 def _records(opened: Opened, max_line_bytes: int, fields: tuple[str, str]) -> Iterator[Found]:
     for line in lines_of(opened, max_line_bytes):
-        if line.fault is not None:
-            raise line.fault
-        text = decoded(line.content, opened.name, line.number)
+        text = line.text(opened.name)
         yield _found(json_of(text, opened.name, line.number, strict=False), fields, opened.name, line.number)
 
 

@@ -53,6 +53,12 @@ class Line(NamedTuple):
     position: int  # bytes of the file behind us; compressed ones where it is compressed
     fault: InputError | None = None
 
+    def text(self, file: str) -> str:
+        """What stands there, unless it has a fault: then that is raised."""
+        if self.fault is not None:
+            raise self.fault
+        return decoded(self.content, file, self.number)
+
 
 @dataclass(slots=True)
 class Opened:
@@ -138,14 +144,11 @@ def read_lines(
 ) -> Iterator[Line]:
     """The lines of a file that are not blank, without their ends. An empty file is an error; `holds` says its cure."""
     with open_input(path) as opened:
-        for line in lines_of(opened, max_line_bytes, holds):
-            if line.fault is not None:
-                raise line.fault
-            yield line
+        yield from lines_of(opened, max_line_bytes, holds)
 
 
 def lines_of(opened: Opened, max_line_bytes: int, holds: str = "one JSON object per line") -> Iterator[Line]:
-    """The same for a file that is open already; lines that are too long come with their fault."""
+    """The same, for a file that is open already."""
     found = False
     for line in opened.lines(max_line_bytes):
         content = line.content.strip()
@@ -159,9 +162,7 @@ def lines_of(opened: Opened, max_line_bytes: int, holds: str = "one JSON object 
 def text_lines(opened: Opened, *, max_line_bytes: int = MAX_LINE_BYTES, keep_ends: bool = False) -> Iterator[str]:
     """All lines as texts, blank ones too, with the spaces at their ends; the line's own end goes unless it is kept."""
     for line in opened.lines(max_line_bytes):
-        if line.fault is not None:
-            raise line.fault
-        text = decoded(line.content, opened.name, line.number)
+        text = line.text(opened.name)
         yield text if keep_ends else text.removesuffix("\n").removesuffix("\r")
 
 

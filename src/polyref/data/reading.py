@@ -56,10 +56,7 @@ class BadSettings:
     """What becomes of records that cannot be read."""
 
     skip_bad: str | None = setting(
-        None,
-        "Set bad records aside in this file, with line and reason, and go on.",
-        unset="refuse the input",
-        metavar="FILE",
+        None, "Set bad records aside in this file, with line and reason, and go on.", metavar="FILE"
     )
 
 
@@ -300,10 +297,8 @@ def _sources(input: Input, losses: Losses | None) -> Iterator[Source]:
 
 
 def _source(line: Line, fields: Fields, name: str) -> Source:
-    if line.fault is not None:
-        raise line.fault
     cure = "give one JSON object per line, or for plain text set format to lines"
-    record = json_of(decoded(line.content, name, line.number), name, line.number, cure=cure, strict=False)
+    record = json_of(line.text(name), name, line.number, cure=cure, strict=False)
     with located(name, line.number):
         check_object(record, cure)
         if record.get(fields.source) is None:

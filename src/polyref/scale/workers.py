@@ -154,39 +154,44 @@ def expand_file(
     input = job.source_file()
     settings = WriteSettings(job.written_format)
     check_not_input(job.output, input, job.written_format)
-    tally, started, before = Tally(), perf_counter(), input.identity
-    if input.can_be_read_again:  # what is wrong with the last record is said before the work on all others
-        with Path(os.devnull).open("wb") as nowhere:
-            deque(_checked(job, bad=nowhere if job.skip_bad else None), maxlen=0)
-    tally.spend("read", started)
+    tally = Tally()
     tools = _tools(job, engine_named(job.tools.engine, before_compiling))
     report = WriteReport() if report is None else report
     with (
         open_bad(job.skip_bad, input, job.output) as bad,
         open_examples(job.output, job.reading.fields, settings, report) as stream,
     ):
-        if bad is None and input.can_be_read_again:
-            lines = input.records(losses=report.not_read)
-        else:
-            lines = _checked(job, losses=report.not_read, bad=bad)
+        lines = _lines(job, report.not_read, bad, tally)
         for done in _results(lines, job, tools, before_compiling):
             started = perf_counter()
             stream.write(done.content)
             tally.add(done.tally)
             tally.spend("write", started)
             on_progress(Progress(tally.examples, done.position))
-        if input.identity != before:
-            raise changed(input.name)
     return tally
 
 
-def _checked(job: Job, *, losses: Losses | None = None, bad: BinaryIO | None) -> Iterator[Line]:
-    """The records that can be expanded."""
+def _lines(job: Job, losses: Losses, bad: BinaryIO | None, tally: Tally) -> Iterator[Line]:
+    """The records that can be expanded; bad ones go to `bad`, if that is given.
+
+    A file is looked through first: what is wrong with its last record is said before the work on all others.
+    """
 
     def check(example: Example) -> None:
         check_references([reference.text for reference in example.references], job.settings.text, example.line)
 
-    return (line for line, _ in job.source_file().checked(losses=losses, bad=bad, check=check))
+    input = job.source_file()
+    started, before, is_file = perf_counter(), input.identity, input.can_be_read_again
+    if is_file:
+        with Path(os.devnull).open("wb") as nowhere:
+            deque(input.checked(bad=None if bad is None else nowhere, check=check), maxlen=0)
+        tally.spend("read", started)
+    if is_file and bad is None:
+        yield from input.records(losses=losses)
+    else:
+        yield from (line for line, _ in input.checked(losses=losses, bad=bad, check=check))
+    if input.identity != before:
+        raise changed(input.name)
 
 
 def _results(lines: Iterator[Line], job: Job, tools: Tools, before_compiling: Callable[[], None]) -> Iterator[_Done]:

@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterator, Mapping
 from decimal import Decimal
 from typing import Any, NoReturn, get_args
 
-from polyref.data.opening import Line, decoded, display_name
+from polyref.data.opening import Line, display_name
 from polyref.errors import InputError, SettingsError
 from polyref.example import Example, KeptLattice, LatticeSummary, PseudoReference, Reference
 from polyref.settings import setting, settings
@@ -157,10 +157,8 @@ def _with_members(record: str, added: Mapping[str, str]) -> str:
 
 def parse(line: Line, path: str, fields: Fields, *, require_source: bool = True) -> Example:
     """One line as an Example, or an InputError that names what is wrong with it."""
-    if line.fault is not None:
-        raise line.fault
     name = display_name(path)
-    text = decoded(line.content, name, line.number)
+    text = line.text(name)
     record = json_of(text, name, line.number)
     try:
         return _example(record, text, line.number, fields, require_source)

@@ -207,7 +207,7 @@ class _Table:
 
     def key(self, row: _Row) -> str:
         """What the rows of one example share: the id, or the source where there is none."""
-        if row.fault is not None:
+        if row.fault is not None or not self.columns.has_row_each:
             return f"line {row.line}"
         id = row.cell(self.columns.id)
         return f"id {id}" if id else f"source {row.cell(self.columns.source)}"
@@ -324,13 +324,8 @@ def read_table(reading: Reading, format: Format) -> Iterator[Line]:
     if scattered and opened.is_regular:
         with open_input(opened.path) as again:
             scattered = _Table(replace(reading, file=again), format).is_scattered()
-    if scattered:
-        # The rows of one example may stand apart, as they do in the E2E data: then all of them must be held at once.
-        groups = table.gathered()
-    elif table.columns.has_row_each:
-        groups = (list(rows) for _, rows in groupby(table.rows, table.key))
-    else:
-        groups = ([row] for row in table.rows)
+    # The rows of one example may stand apart, as they do in the E2E data: then all of them must be held at once.
+    groups = table.gathered() if scattered else (list(rows) for _, rows in groupby(table.rows, table.key))
     for group in groups:
         yield reading.line(group[0].line, partial(table.record, group), [row.cells for row in group])
 
