@@ -154,7 +154,7 @@ def lines_of(opened: Opened, max_line_bytes: int, holds: str = "one JSON object 
         content = line.content.strip()
         if content:
             found = True
-            yield line._replace(content=content)
+            yield Line(line.number, content, line.position, line.fault)
     if not found:
         raise InputError("the file is empty", f"give {holds}", file=opened.name)
 
