@@ -102,7 +102,20 @@ _RECORDS = {
     "a blank text": (with_references('[{"text": " "}]'), "reference 1 is blank"),
     "half a surrogate pair": (
         with_references('["a \\ud83d cat"]'),
-        "reference 1 holds half a surrogate pair",
+        '"references" holds half a surrogate pair; repair the \\u escapes',
+    ),
+    "a source with half a surrogate pair": (
+        '{"source": "\\udc80", "references": ["a"]}',
+        '"source" holds half a surrogate pair',
+    ),
+    "a nested value with half a surrogate pair": (
+        with_keys('"url": {"a": [1, {"b": "\\uDC80"}]}'),
+        '"url" holds half a surrogate pair',
+    ),
+    "a key with half a surrogate pair": (with_keys('"\\udc80": 1'), '"\\udc80" holds half a surrogate pair'),
+    "a key of a reference with half a surrogate pair": (
+        with_references('[{"text": "a", "by": "\\udc80"}]'),
+        '"references" holds half a surrogate pair',
     ),
     "a weight that is a text": (
         with_references('[{"text": "a", "weight": "2"}]'),

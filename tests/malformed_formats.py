@@ -29,6 +29,13 @@ def twice_named() -> bytes:
     return stream.getvalue()
 
 
+def named_in_latin_1(**columns: Any) -> bytes:
+    """A file in which the letters ZZZ of the columns' names are something else than UTF-8."""
+    stream = io.BytesIO()
+    pyarrow.parquet.write_table(pyarrow.table(columns), stream, store_schema=False)
+    return stream.getvalue().replace(b"ZZZ", b"Z\xffZ")
+
+
 _GOOD = parquet(source=["s", "t"], references=[["a cat"], ["a dog"]])
 _DAMAGED = _GOOD[:8] + bytes(byte ^ 0x55 for byte in _GOOD[8:60]) + _GOOD[60:]
 _PARQUET = {
@@ -61,6 +68,16 @@ _PARQUET = {
         parquet(source=["s"], references=[[{"caption": "a"}]]),
         'reference 1 has no "text"; write {"text": "...", "weight": 2.0}',
         1,
+    ),
+    "a Parquet with a column that is named in Latin-1": (
+        named_in_latin_1(source=["s"], references=[["a"]], ZZZ=["x"]),
+        "the name of a column is not UTF-8; make the file again with another name",
+        None,
+    ),
+    "a Parquet with a nested column that is named in Latin-1": (
+        named_in_latin_1(source=["s"], references=[[{"text": "a", "ZZZ": "x"}]]),
+        "the name of a column is not UTF-8",
+        None,
     ),
     "a Parquet with a column twice": (twice_named(), 'the column "source" comes twice', None),
     "a Parquet without rows": (
@@ -190,7 +207,7 @@ _COCO = {
     ),
     "a document with half a surrogate pair": (
         b'{"images": [{"id": 1}],\n"annotations": [{"id": 1, "image_id": 1, "caption": "a \\ud83d"}]}',
-        "reference 1 holds half a surrogate pair",
+        '"references" holds half a surrogate pair',
         1,
     ),
 }

@@ -16,8 +16,9 @@ from polyref.encode import open_encoder
 from polyref.errors import InputError, SettingsError
 from polyref.example import Example, LatticeSummary, PseudoReference, Reference
 from polyref.expansion import CHUNK, ExpandSettings, expand
-from polyref.lattice import CompiledEngine, Lattice, PlainEngine, SearchSettings
+from polyref.lattice import CompiledEngine, Lattice, PlainEngine, SearchSettings, check_references, tokenized
 from polyref.stats import Tally
+from polyref.text import TextSettings
 
 TWO_SENTENCES_MORE = ["a cat sits on the mat today", "the cat sits on a mat today"]
 FAMILY = Families([(0.72, "old aged")])
@@ -367,3 +368,41 @@ def test_counts_of_any_size_are_summed_up(sentences, median, largest):
     summary = tally.summary()
     assert (summary["sentences_median"], summary["sentences_largest"]) == (median, largest)
     assert summary["mean_bleu_kept"] is None
+
+
+@pytest.mark.parametrize(
+    ("references", "says"),
+    [
+        (["a"] * 1001, "one example has 1,001 references; give at most 1,000"),
+        (["a" * 600_000, "b" * 600_000], "have 1,200,000 characters; split them: 1,000,000 are the most"),
+    ],
+)
+def test_what_is_too_much_for_certain_is_refused_before_it_is_cut_into_words(
+    references, says, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("polyref.lattice.references.tokenize", None)
+    example = Example("x", "s", tuple(map(Reference, references)), line=7)
+    with pytest.raises(InputError, match=says) as refused:
+        list(expand([example]))
+    assert refused.value.line == 7
+
+
+@pytest.mark.parametrize(
+    ("references", "says"),
+    [
+        (["a"] * 1001, "1,001 references"),
+        (["a" * 1_000_001], "1,000,001 characters"),
+        (["a " * 5000, "b " * 5001], "10,001 words"),
+        (["a", "\u200b\ufeff"], "reference 2 is blank"),
+        (["a", "..."], None),
+        (["a " * 10_000], None),
+    ],
+)
+def test_references_are_checked_without_work_as_they_are_with_it(references, says):
+    if says is None:
+        check_references(references, TextSettings())
+        tokenized(references, TextSettings())
+        return
+    for check in (check_references, tokenized):
+        with pytest.raises(InputError, match=says):
+            check(references, TextSettings())

@@ -18,10 +18,10 @@ from polyref.encode import ContextEncoder, Encoder, Encoding, default_encoder
 from polyref.errors import InputError, SettingsError
 from polyref.example import Example, LatticeSummary, PseudoReference
 from polyref.fluency import Chosen, LanguageModel, choose_fluent
-from polyref.lattice import AutoEngine, Engine, Lattice, SearchSettings, check_words, keep, merge, prepare
+from polyref.lattice import AutoEngine, Engine, Lattice, SearchSettings, keep, merge, prepare, tokenized
 from polyref.settings import part, setting, settings
 from polyref.stats import Tally
-from polyref.text import TextSettings, Tokens, tokenize
+from polyref.text import TextSettings, Tokens
 
 Shortfall = Literal["keep", "repeat", "fail"]
 
@@ -100,9 +100,10 @@ def expand(
 def expand_chunk(examples: Sequence[Example], settings: ExpandSettings, tools: Tools, tally: Tally) -> list[Example]:
     """Expand examples that are encoded together."""
     started = perf_counter()
-    tokens = [[tokenize(reference.text, settings.text) for reference in example.references] for example in examples]
-    for example, references in zip(examples, tokens, strict=True):
-        check_words(references, example.line)
+    tokens = [
+        tokenized([reference.text for reference in example.references], settings.text, example.line)
+        for example in examples
+    ]
     tally.spend("tokens", started)
     started = perf_counter()
     baseline, encodings = prepare(settings.align, tools.encoder, [words for example in tokens for words in example])

@@ -5,12 +5,14 @@ import json
 import os
 import signal
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from samples import caption_lines
 
 from polyref.data import read
+from polyref.data.formats import FORMATS
 from polyref.feed import stream
 
 LONGEST_WAIT = 60.0  # seconds; only a run that hangs comes near it
@@ -457,3 +459,17 @@ def wait_for(is_so) -> None:
     while not is_so():
         assert time.monotonic() < last, "waited in vain"
         time.sleep(0.02)
+
+
+@pytest.mark.parametrize("format", [name for name in FORMATS if name not in ("jsonl", "tsv")])
+def test_the_name_of_another_data_format_does_not_tell_how_pairs_are_written(format, run, captions_file, monkeypatch):
+    monkeypatch.setitem(FORMATS, format, replace(FORMATS[format], suffixes=(".new",)))
+    done = run("stream", captions_file, "-o", "pairs.new.gz")
+    assert done.code == 2
+    assert "pairs.new.gz: the name does not tell how pairs are written; give --format" in done.err
+
+
+def test_every_name_of_json_lines_gives_json_lines(run, captions_file, tmp_path: Path):
+    for name in ("pairs.jsonl", "pairs.ndjson"):
+        assert run("stream", captions_file, "-o", tmp_path / name).code == 0
+        assert (tmp_path / name).read_bytes().startswith(b"{")

@@ -10,10 +10,13 @@ from typing import Any
 import pytest
 import zstandard
 
-from polyref.data import WriteSettings, read, sample_examples, write
+from polyref.align import AlignSettings
+from polyref.data import WriteReport, WriteSettings, read, sample_examples, write
 from polyref.data.formats import FORMATS, format_of_name
-from polyref.errors import InputError, MissingExtraError, SettingsError
+from polyref.errors import InputError, MissingExtraError, OutputError, SettingsError
 from polyref.example import Example, Reference
+from polyref.expansion import ExpandSettings
+from polyref.scale import Job, expand_file
 
 FILES = {
     "jsonl": ("in.jsonl", {}),
@@ -163,15 +166,19 @@ def test_a_package_that_is_missing_is_named_with_what_installs_it(
     assert [path.name for path in tmp_path.iterdir()] == [name]
 
 
-def test_the_format_of_the_documentation_needs_nothing_but_a_place_in_the_dict(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+@pytest.fixture
+def blocks(monkeypatch: pytest.MonkeyPatch) -> str:
+    """The format of the documentation, and its code."""
     page = (Path(__file__).parents[2] / "docs" / "formats.md").read_text("utf-8")
     code = page.partition("## Adding a format")[2].partition("```python\n")[2].partition("```")[0]
     module: dict[str, Any] = {}
     exec(code, module)
     monkeypatch.setitem(FORMATS, "blocks", module["BLOCKS"])
-    assert len(code.splitlines()) < 60
+    return code
+
+
+def test_the_format_of_the_documentation_needs_nothing_but_a_place_in_the_dict(blocks, tmp_path: Path):
+    assert len(blocks.splitlines()) < 40
     examples = [Example(f"e{n}", f"source {n}", (Reference(f"a {n}"), Reference("b"))) for n in range(3)]
     report = write(examples, tmp_path / "out.blocks.gz")
     assert report.not_kept.counts == {"ids": 3}
@@ -183,3 +190,60 @@ def test_the_format_of_the_documentation_needs_nothing_but_a_place_in_the_dict(
     broken = Example("x", "s", (Reference("two\nlines"),))
     with pytest.raises(SettingsError, match='a text of example "x" has line breaks, which blocks cannot hold'):
         write([broken], tmp_path / "new.blocks")
+
+
+@pytest.mark.parametrize("source", ["", " ", "\n", None])
+def test_the_format_of_the_documentation_refuses_a_source_that_it_would_lose(blocks, source, tmp_path: Path):
+    example = Example("x", source, (Reference("a"), Reference("b")))
+    settings = WriteSettings(line_breaks="space")
+    if source is None:
+        assert write([example], tmp_path / "out.blocks").not_kept.counts == {
+            "ids": 1,
+            "sources that are not strings (written as JSON)": 1,
+        }
+        return
+    with pytest.raises(OutputError, match='a text of example "x" is blank, which blocks cannot hold; choose another'):
+        write([example], tmp_path / "out.blocks", settings=settings)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_format_of_the_documentation_keeps_marks_at_the_beginning_of_texts(blocks, tmp_path: Path):
+    examples = [Example(f"{n}", "\ufeffs", (Reference("\ufeffa"), Reference("b"))) for n in (1, 2)]
+    write(examples, tmp_path / "out.blocks.zst")
+    found = list(read(tmp_path / "out.blocks.zst"))
+    assert [(one.source, one.references) for one in found] == [(one.source, one.references) for one in examples]
+
+
+def test_the_format_of_the_documentation_refuses_an_empty_file(blocks, tmp_path: Path):
+    (tmp_path / "in.blocks").write_text("\n\n")
+    with pytest.raises(InputError, match=r"in\.blocks: the file is empty; give at least one example"):
+        list(read(tmp_path / "in.blocks"))
+
+
+@pytest.mark.parametrize("first", ["source\treference", "source,reference", '{"references": 1}', "PAR1"])
+def test_a_name_wins_where_no_content_tells_its_format(blocks, first, tmp_path: Path):
+    (tmp_path / "in.blocks").write_text(f"{first}\na\n")
+    assert [example.source for example in read(tmp_path / "in.blocks")] == [first]
+
+
+def test_expanding_to_a_format_without_pseudo_references_makes_them_references(
+    blocks, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setitem(FORMATS, "karpathy", FORMATS["blocks"])  # the names that can be given are fixed by now
+    write(sample_examples()[:3], tmp_path / "in.jsonl")
+    settings = ExpandSettings(per_example=9, align=AlignSettings("hard"))
+    report = WriteReport()
+    job = Job(str(tmp_path / "in.jsonl"), str(tmp_path / "out.blocks"), settings, output_format="karpathy")
+    expand_file(job, report=report)
+    assert "pseudo-references" not in report.not_kept.counts
+    assert max(len(example.references) for example in read(tmp_path / "out.blocks")) == 9
+
+
+@pytest.mark.parametrize("name", ["in.txt", "in.csv", "in.tsv"])
+def test_a_table_that_only_its_content_tells_is_called_so_when_it_is_wrong(name, tmp_path: Path):
+    said = " (the content looks like TSV; if it is something else, set format)"
+    for content in ("a\tb\n", "source\treference\nx\n"):
+        (tmp_path / name).write_text(content)
+        with pytest.raises(InputError) as refused:
+            list(read(tmp_path / name))
+        assert str(refused.value).endswith(said) == (name != "in.tsv")

@@ -13,7 +13,7 @@ from malformed import BYTE_ORDER_MARK
 
 from polyref.data import open_output, read_lines
 from polyref.data.opening import check_output_is_none_of
-from polyref.errors import OutputError
+from polyref.errors import InputError, OutputError
 
 
 def lines_of(folder: Path, content: bytes, name: str = "lines.jsonl", **settings: int) -> list[tuple[int, bytes]]:
@@ -186,3 +186,52 @@ def test_any_other_file_may_be_written_over(output, tmp_path: Path, monkeypatch:
     (tmp_path / "model.npz").write_bytes(b"features")
     read = {"the model": "model.npz", "the features": "gone.npz", "the input": os.devnull, "the ids": "a" * 300}
     check_output_is_none_of(output, read)
+
+
+def shortened(path: Path) -> None:
+    os.truncate(path, path.stat().st_size // 2)
+
+
+def lengthened(path: Path) -> None:
+    with path.open("ab") as file:
+        file.write(b"one more\n")
+
+
+def rewritten(path: Path) -> None:
+    path.write_bytes(path.read_bytes().replace(b"a", b"b"))
+    os.utime(path, ns=(1, 1))
+
+
+def replaced(path: Path) -> None:
+    path.rename(path.with_name("older"))
+    path.write_bytes(path.with_name("older").read_bytes())
+
+
+@pytest.mark.parametrize("change", [shortened, lengthened, rewritten, replaced, Path.unlink])
+@pytest.mark.parametrize("pack", [bytes, gzip.compress], ids=["plain", "gzip"])
+def test_a_file_that_changes_while_it_is_read_is_refused(change, pack, tmp_path: Path):
+    path = tmp_path / "lines"
+    path.write_bytes(pack(b"".join(b"a %d\n" % number for number in range(9))))
+    lines = read_lines(str(path))
+    assert next(lines).content == b"a 0"
+    change(path)
+    with pytest.raises(InputError, match="lines: the file changed while it was read; start again when it is complete"):
+        list(lines)
+
+
+def test_a_reader_that_stops_early_does_not_care_about_changes(tmp_path: Path):
+    path = tmp_path / "lines"
+    path.write_bytes(b"a\nb\n")
+    lines = read_lines(str(path))
+    next(lines)
+    lengthened(path)
+    lines.close()
+
+
+def test_a_pipe_may_have_any_size(tmp_path: Path):
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    writer = threading.Thread(target=path.write_bytes, args=(b"a\nb\n",))
+    writer.start()
+    assert [line.content for line in read_lines(str(path))] == [b"a", b"b"]
+    writer.join()

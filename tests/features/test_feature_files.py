@@ -269,7 +269,7 @@ def test_another_number_of_ids_names_their_file(id_file: IdFile, tmp_path: Path)
     path = id_file(b"")
     assert refused(tmp_path / "f.npy", path).startswith(f"{path}: ")
     path = id_file(b"i0\n\xff\ni2\n")
-    assert refused(tmp_path / "f.npy", path).startswith(f"{path}: is not UTF-8")
+    assert refused(tmp_path / "f.npy", path).startswith(f"{path}:2: not UTF-8 at byte 1 of the line")
 
 
 def test_given_ids_count_and_those_in_the_file_do_not(id_file: IdFile, tmp_path: Path):

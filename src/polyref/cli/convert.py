@@ -6,8 +6,8 @@ from dataclasses import asdict, replace
 from typing import Annotated
 
 from polyref.cli import options as o
-from polyref.data import Input, Losses, ReadSettings, WriteSettings
-from polyref.data.writing import check_not_input, write_unique
+from polyref.data import BadSettings, Input, Losses, ReadSettings, WriteSettings
+from polyref.data.writing import check_not_input, open_bad, write_unique
 from polyref.errors import SettingsError
 
 
@@ -17,6 +17,7 @@ def convert(
     output: Annotated[str, o.argument("OUT", "Output; its name tells the format.")],
     *,
     reading: ReadSettings,
+    skipping: BadSettings,
     settings: WriteSettings,
     limit: Annotated[
         int | None, o.option("N", "References per example: all gold ones, then the best pseudo-references.")
@@ -32,8 +33,9 @@ def convert(
         raise SettingsError(f"is {limit}", "give 1 or more", key="limit")
     input, not_read = Input.of(files, reading), Losses()
     check_not_input(output, input, settings.format)
-    examples = input.examples(limit=limit, losses=not_read)
-    report = replace(write_unique(examples, output, reading.fields, settings), not_read=not_read)
+    with open_bad(skipping.skip_bad, input, output) as bad:
+        examples = input.examples(limit=limit, losses=not_read, bad=bad)
+        report = replace(write_unique(examples, output, reading.fields, settings), not_read=not_read)
     if as_json:
         losses = {"not_read": report.not_read.counts, "not_kept": report.not_kept.counts}
         o.beside(output).write(o.one_object(asdict(report) | losses))

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from polyref.cli import options as o
-from polyref.data import ReadSettings, WriteReport, WriteSettings
+from polyref.data import BadSettings, ReadSettings, WriteReport, WriteSettings
+from polyref.data.formats import FORMATS
 from polyref.errors import SettingsError
 from polyref.expansion import ExpandSettings
 from polyref.scale import Job, ToolSettings, expand_file
@@ -22,6 +23,7 @@ def expand(
     preset: o.PresetOption = None,
     tools: ToolSettings,
     reading: ReadSettings,
+    skipping: BadSettings,
     writing: WriteSettings,
     as_json: o.JsonOption = False,
 ) -> None:
@@ -29,9 +31,9 @@ def expand(
 
     The output is the input with "pseudo_references" and "lattice" added to each record.
     """  # fmt: skip
-    job = Job(tuple(files), output, settings, reading, tools, writing.format)
-    if settings.keep_lattice and job.written_format == "parallel":
-        problem = "has no effect on parallel text, which cannot hold lattices"
+    job = Job(tuple(files), output, settings, reading, tools, writing.format, skipping.skip_bad)
+    if settings.keep_lattice and not FORMATS[job.written_format].holds_pseudo:
+        problem = f"has no effect on the format {job.written_format}, which cannot hold lattices"
         raise SettingsError(problem, "choose another format, or leave it out", key="keep_lattice")
     stream = o.beside(output)
     report = WriteReport()

@@ -15,7 +15,7 @@ from polyref.align import AlignSettings
 from polyref.cli import options as o
 from polyref.data import Input, ReadSettings
 from polyref.data.formats.jsonl import decimal_text
-from polyref.data.opening import decoded, display_name, located, read_lines
+from polyref.data.opening import display_name, located, read_lines
 from polyref.draw import GRAPHS, PICTURES, suffix_of
 from polyref.encode import open_encoder
 from polyref.errors import InputError, SettingsError
@@ -77,8 +77,7 @@ def lattice(
     """  # fmt: skip
     scored = None
     if show.score is not None:
-        lines = read_lines(show.score, holds="one sentence per line")
-        scored = [decoded(line.content, show.score, line.number) for line in lines]
+        scored = [line.text(show.score) for line in read_lines(show.score, holds="one sentence per line")]
     if output is not None:
         suffix_of(output, PICTURES if show.steps else PICTURES + GRAPHS)  # before anything is read
     lattices = lattices_of(file, drawing.id, reading, align, text, tools)

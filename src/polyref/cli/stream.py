@@ -15,6 +15,7 @@ import typer
 from polyref.cli import options as o
 from polyref.data import Input, ReadSettings, WriteSettings, open_output
 from polyref.data.corpus import indexed
+from polyref.data.formats import format_of_name
 from polyref.data.opening import located, open_outputs, without_compression
 from polyref.data.writing import check_not_input, write_unique
 from polyref.encode.opening import open_language_model
@@ -203,10 +204,10 @@ class _Target:
 
 def _format(format: StreamFormat | None, output: str) -> StreamFormat:
     """The format that is asked for, or that the name of the output tells."""
-    suffix = Path(without_compression(output)).suffix
-    if format is None and suffix in (".parquet", ".csv", ".json", ".src"):
+    named = format_of_name(output)
+    if format is None and named not in (None, "tsv", "jsonl"):
         raise SettingsError(f"{output}: the name does not tell how pairs are written", "give --format")
-    return format or ("jsonl" if suffix == ".jsonl" else "tsv")
+    return format or ("jsonl" if named == "jsonl" else "tsv")
 
 
 # -- counting -------------------------------------------------------------------------------------------------------

@@ -36,7 +36,7 @@ import numpy.typing as npt
 
 from polyref.data.formats.format import has_breaks
 from polyref.data.formats.jsonl import lattice_json, lattice_of
-from polyref.data.opening import located
+from polyref.data.opening import changed, located
 from polyref.data.reading import Input, ReadSettings
 from polyref.errors import InputError
 from polyref.example import Example, PseudoReference, Reference
@@ -433,7 +433,7 @@ def open_index(
         _save(input, fresh, stamps, on_progress)
         pairs = zip(files, stamps, strict=True)
         if any(_differs(path, stamp) and _stamp(path)["hash"] != stamp["hash"] for path, stamp in pairs):
-            raise InputError("the file changed while it was read", "start again when it is complete", file=input.name)
+            raise changed(input.name)
     return open_corpus(place)
 
 

@@ -22,7 +22,7 @@ from polyref.data.formats.format import Losses, Reading
 from polyref.data.formats.jsonl import ONE_OBJECT, Fields, check_characters, check_object, json_of, missing
 from polyref.data.formats.parallel import parallel_paths, side_by_side
 from polyref.data.formats.parquet import MAGIC
-from polyref.data.opening import Opened, decoded, display_name, lines_of, located, open_input, text_lines
+from polyref.data.opening import Opened, display_name, lines_of, located, open_input, text_lines
 from polyref.data.reading import Input, ReadSettings
 from polyref.errors import InputError, SettingsError
 
@@ -89,7 +89,7 @@ def _gathered(found: Iterable[Found], name: str, id_field: str, where: str = "on
 
 def _records(opened: Opened, max_line_bytes: int, fields: tuple[str, str]) -> Iterator[Found]:
     for line in lines_of(opened, max_line_bytes):
-        text = decoded(line.content, opened.name, line.number)
+        text = line.text(opened.name)
         yield _found(json_of(text, opened.name, line.number, strict=False), fields, opened.name, line.number)
 
 
@@ -111,6 +111,8 @@ def _results(opened: Opened) -> Iterator[Found]:
         lacking = [key for key in (_IMAGE_ID, _CAPTION) if isinstance(item, dict) and item.get(key) is None]
         if lacking:
             raise InputError(f'"{lacking[0]}" is missing', _LISTS, file=opened.name, line=place)
+        with located(opened.name, place):
+            check_characters(item)
         yield _found(item, (_IMAGE_ID, _CAPTION), opened.name, place, _LISTS, f"place {place} of the list")
 
 
@@ -129,8 +131,6 @@ def _found(
             raise InputError(problem, "give one of the two, or leave it out of all records")
         if not isinstance(text, str):
             raise InputError(f'"{text_field}" is not a string', "give one")
-        check_characters(str(id), f'"{id_field}"')
-        check_characters(text, f'"{text_field}"')
     return number, None if id is None else str(id), text
 
 

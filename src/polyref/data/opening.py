@@ -42,11 +42,22 @@ _AGAIN, _CUT_OFF = "copy or make the file again", "the file is cut off; copy or 
 
 
 class Line(NamedTuple):
-    """One record. Where the format has no lines, `number` counts its rows or its images."""
+    """One record. Where the format has no lines, `number` counts its rows or its images.
+
+    `number` stands in for an id that the record does not have. `fault`: the record cannot be read, and `content` shows
+    what stands there; whoever takes the record raises it, or sets the record aside.
+    """
 
     number: int
     content: bytes
     position: int  # bytes of the file behind us; compressed ones where it is compressed
+    fault: InputError | None = None
+
+    def text(self, file: str) -> str:
+        """What stands there, unless it has a fault: then that is raised."""
+        if self.fault is not None:
+            raise self.fault
+        return decoded(self.content, file, self.number)
 
 
 @dataclass(slots=True)
@@ -80,8 +91,8 @@ class Opened:
         except (OSError, ValueError):
             return 0
 
-    def lines(self, most: int = MAX_LINE_BYTES) -> Iterator[tuple[int, bytes]]:
-        """All lines with their numbers and their ends; one of more than `most` bytes is refused."""
+    def lines(self, most: int = MAX_LINE_BYTES) -> Iterator[Line]:
+        """All lines with their ends; one of more than `most` bytes has a fault."""
         number = 0
         with _faults(self.name):
             # A byte-order mark and the end of the line do not count.
@@ -92,8 +103,13 @@ class Opened:
                 if len(content) > most and len(content.rstrip(b"\r\n")) > most:
                     problem = f"the line is longer than {most:,} bytes"
                     cure = "is this one record per line? raise max_line_bytes"
-                    raise InputError(problem, cure, file=self.name, line=number)
-                yield number, content
+                    fault = InputError(problem, cure, file=self.name, line=number)
+                    shown = content[:most].decode("utf-8", "ignore").encode()
+                    yield Line(number, shown, self.position(), fault)
+                    while content and not content.endswith(b"\n"):
+                        content = self.stream.readline(_BUFFER_BYTES)
+                else:
+                    yield Line(number, content, self.position())
 
     def line(self, most: int) -> bytes:
         """The next line with its end, or its first `most` bytes; empty at the end of the file."""
@@ -134,19 +150,19 @@ def read_lines(
 def lines_of(opened: Opened, max_line_bytes: int, holds: str = "one JSON object per line") -> Iterator[Line]:
     """The same, for a file that is open already."""
     found = False
-    for number, content in opened.lines(max_line_bytes):
-        content = content.strip()
+    for line in opened.lines(max_line_bytes):
+        content = line.content.strip()
         if content:
             found = True
-            yield Line(number, content, opened.position())
+            yield Line(line.number, content, line.position, line.fault)
     if not found:
         raise InputError("the file is empty", f"give {holds}", file=opened.name)
 
 
 def text_lines(opened: Opened, *, max_line_bytes: int = MAX_LINE_BYTES, keep_ends: bool = False) -> Iterator[str]:
     """All lines as texts, blank ones too, with the spaces at their ends; the line's own end goes unless it is kept."""
-    for number, content in opened.lines(max_line_bytes):
-        text = decoded(content, opened.name, number)
+    for line in opened.lines(max_line_bytes):
+        text = line.text(opened.name)
         yield text if keep_ends else text.removesuffix("\n").removesuffix("\r")
 
 
@@ -185,15 +201,28 @@ def open_input(path: str) -> Iterator[Opened]:
     name = display_name(path)
     raw = _open(path, name)
     try:
+        before = identity(raw)
         with _faults(name):
             # Read, not peeked at: a slow pipe shows its bytes one by one.
             magic = raw.read(len(_ZSTD_MAGIC))
             packed = _decompressed(magic, raw, path, name)
             head = _first_line(magic, raw) if packed is None else _first_line(b"", packed)
         yield Opened(path, raw, _replayed(head, packed or raw), head, is_packed=packed is not None)
+        if before is not None and not before == identity(raw) == identity(raw if path == "-" else path):
+            raise changed(name)
     finally:
         if path != "-":
             raw.close()
+
+
+def identity(file: BinaryIO | str) -> tuple[int, ...] | None:
+    """What a file is known by; None if it is gone, or if it is a pipe or a device."""
+    found = _file_at(file)
+    return None if found is None else (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
+
+
+def changed(name: str) -> InputError:
+    return InputError("the file changed while it was read", "start again when it is complete", file=name)
 
 
 def _open(path: str, name: str) -> BinaryIO:
@@ -314,10 +343,10 @@ def check_output_is_none_of(output: str, read: Mapping[str, str | os.PathLike[st
             raise OutputError(f"{output}: this is {what}; choose another name for the output")
 
 
-def _file_at(path: str | os.PathLike[str]) -> os.stat_result | None:
+def _file_at(file: str | os.PathLike[str] | BinaryIO) -> os.stat_result | None:
     """None for what is not a file: a terminal or a pipe can be read and written at once."""
     try:
-        found = Path(path).stat()
+        found = Path(file).stat() if isinstance(file, str | os.PathLike) else os.fstat(file.fileno())
     except (OSError, ValueError):
         return None
     return found if stat.S_ISREG(found.st_mode) else None

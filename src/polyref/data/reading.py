@@ -14,11 +14,11 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import takewhile
 from pathlib import Path
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
-from polyref.data.formats import FORMATS, Format, SourceFormat, format_of_content
+from polyref.data.formats import FORMATS, Format, SourceFormat, format_of_content, format_of_name
 from polyref.data.formats.format import Losses, Reading, SeenTexts
-from polyref.data.formats.jsonl import Fields, check_characters, check_object, dump, id_of, json_of, missing, parse
+from polyref.data.formats.jsonl import Fields, check_object, dump, id_of, json_of, missing, parse, record_line
 from polyref.data.formats.parallel import parallel_paths
 from polyref.data.formats.parquet import MAGIC
 from polyref.data.opening import (
@@ -26,6 +26,7 @@ from polyref.data.opening import (
     Line,
     decoded,
     display_name,
+    identity,
     located,
     open_input,
     text_lines,
@@ -47,6 +48,15 @@ class ReadSettings:
     fields: Fields = part(Fields)
     max_line_bytes: int = setting(
         MAX_LINE_BYTES, "Longest line that is read, in bytes.", at_least=1, at_most=2**40, metavar="N"
+    )
+
+
+@settings
+class BadSettings:
+    """What becomes of records that cannot be read."""
+
+    skip_bad: str | None = setting(
+        None, "Set bad records aside in this file, with line and reason, and go on.", metavar="FILE"
     )
 
 
@@ -78,6 +88,11 @@ class Input:
         return all(path != "-" and (Path(path).is_file() or not Path(path).exists()) for path in self.paths)
 
     @property
+    def identity(self) -> list[tuple[int, ...] | None]:
+        """What the files are known by, so that a change can be told."""
+        return [identity(path) for path in self.files]
+
+    @property
     def files(self) -> list[str]:
         """All files that are read: those of parallel text, sources first, or the one that is named."""
         return self.parallel_files() or list(self.paths)
@@ -101,25 +116,71 @@ class Input:
             reading = Reading(opened, fields, losses, require_source, require_references, most, tuple(others))
             if others and format is None and opened.is_regular:
                 _check_is_text(reading)
-            yield from FORMATS[format or ("parallel" if others else format_of_content(reading))].read(reading)
+            told = format or ("parallel" if others else format_of_content(reading))
+            if format is None and FORMATS[told].has_reference_columns and format_of_name(first) != told:
+                reading = replace(reading, taken_for=told.upper())
+            line = None
+            for line in FORMATS[told].read(reading):
+                yield line
+            if line is None:
+                raise reading.wrong("the file is empty", "give at least one example")
 
     def examples(
-        self, *, limit: int | None = None, require_source: bool = True, losses: Losses | None = None
+        self,
+        *,
+        limit: int | None = None,
+        require_source: bool = True,
+        losses: Losses | None = None,
+        bad: BinaryIO | None = None,
     ) -> Iterator[Example]:
-        """One example at a time; see `read`."""
-        fields, seen = self.settings.fields, self.seen_ids()
-        for line in self.records(require_source=require_source, losses=losses):
-            example = parse(line, self.paths[0], fields, require_source=require_source)
-            if seen is not None:
-                seen.add(example.id, line.number)
+        """One example at a time; see `read`, and `checked` for the bad ones."""
+        for _, example in self.checked(require_source=require_source, losses=losses, bad=bad):
             yield example if limit is None else example.limited(limit)
 
-    def seen_ids(self, *, require_references: bool = True) -> SeenIds | None:
-        """What notices an id that comes twice among these records; None where they have none."""
+    def checked(
+        self,
+        *,
+        require_source: bool = True,
+        losses: Losses | None = None,
+        bad: BinaryIO | None = None,
+        check: Callable[[Example], None] = lambda example: None,
+    ) -> Iterator[tuple[Line, Example]]:
+        """One record at a time, and its example. `check` may refuse more; bad ones go to `bad`, if that is given."""
+        losses = Losses() if losses is None else losses
+        seen, found, first = self.seen_ids(trust=bad is not None), False, None
+        for line in self.records(require_source=require_source, losses=losses):
+            try:
+                example = parse(line, self.paths[0], self.settings.fields, require_source=require_source)
+                check(example)
+                if seen is not None:
+                    seen.add(example.id, line.number)
+            except InputError as error:
+                error.file = error.file or self.name
+                if bad is None:
+                    raise
+                # A file that is not UTF-8 is wrong as a whole, and is refused here.
+                text = decoded(line.content, self.name, line.number)
+                one = {"line": error.line or line.number, "reason": error.problem, "record": text}
+                bad.write(record_line(one) + b"\n")
+                losses.add("bad records")
+                first = first or error
+                continue
+            found = True
+            yield line, example
+        if first is not None and not found:
+            problem = f"every record is bad, the first one since: {first.problem}"
+            raise InputError(problem, first.cure, file=self.name, line=first.line)
+
+    def seen_ids(self, *, require_references: bool = True, trust: bool = False) -> SeenIds | None:
+        """What notices an id that comes twice among these records; None where they have none.
+
+        `trust`: ids may come twice by the thousand, and the file is not read again for each.
+        """
         if self.parallel_files() is not None:
             return None
         again = partial(self.records, require_source=False, require_references=require_references)
-        return SeenIds(self.name, self.settings.fields.id, again if self.can_be_read_again else None)
+        can_look = self.can_be_read_again and not trust
+        return SeenIds(self.name, self.settings.fields.id, again if can_look else None)
 
 
 def _check_is_text(reading: Reading) -> None:
@@ -182,7 +243,7 @@ class SeenIds:
     def _first_line(self, records: Iterator[Line], id: str, line: int) -> int | None:
         """The earlier line with this id; None if there is none."""
         for earlier in takewhile(lambda record: record.number < line, records):
-            value = json.loads(earlier.content).get(self._id_field)
+            value = None if earlier.fault else json.loads(earlier.content).get(self._id_field)
             if id == (str(earlier.number) if value is None else str(value)):
                 return earlier.number
         return None
@@ -237,12 +298,11 @@ def _sources(input: Input, losses: Losses | None) -> Iterator[Source]:
 
 def _source(line: Line, fields: Fields, name: str) -> Source:
     cure = "give one JSON object per line, or for plain text set format to lines"
-    record = json_of(decoded(line.content, name, line.number), name, line.number, cure=cure, strict=False)
+    record = json_of(line.text(name), name, line.number, cure=cure, strict=False)
     with located(name, line.number):
         check_object(record, cure)
         if record.get(fields.source) is None:
             raise missing(fields.source, "source_field", record)
         id, source = id_of(record, line.number, fields), record[fields.source]
         text = source if isinstance(source, str) else dump(source)
-        check_characters(id + text, "a text")
     return Source(id, text, line.number, line.position)

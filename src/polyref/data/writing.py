@@ -118,6 +118,20 @@ def check_not_input(path: str, input: Input, format: Format | None = "jsonl") ->
 
 
 @contextmanager
+def open_bad(path: str | None, input: Input, output: str) -> Iterator[BinaryIO | None]:
+    """Where bad records go, beside an output; None if they are refused."""
+    if path is None:
+        yield None
+        return
+    place = os.path.realpath(path)
+    if path == "-" or place == os.path.realpath(output) or belongs_to(place, output):
+        raise SettingsError(f"is {path}, where the output goes", "choose another name", key="skip_bad")
+    check_not_input(path, input)
+    with open_output(path) as stream:
+        yield stream
+
+
+@contextmanager
 def open_examples(path: str, fields: Fields, settings: WriteSettings, report: WriteReport) -> Iterator[BinaryIO]:
     """A stream that takes records as lines of JSON. What becomes of them is added to the report at the end."""
     name = settings.format or _format_of(path)

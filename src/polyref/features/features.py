@@ -166,10 +166,7 @@ def read_file(path: Path, ids: Path | None) -> tuple[list[str], Rows]:
         holds = f'{_some(sorted(names))}, but no "feats"' if names else "nothing"
         raise InputError(f"holds {holds}", 'name the features "feats"', file=str(path))
     if ids is not None:
-        try:
-            found = [line.content.decode() for line in read_lines(str(ids), holds="one id per line")]
-        except UnicodeDecodeError:
-            raise InputError("is not UTF-8", "give a text file of ids, one per line", file=str(ids)) from None
+        found = [line.text(str(ids)) for line in read_lines(str(ids), holds="one id per line")]
         if feats.ndim and len(found) != len(feats):
             problem = f"{len(found)} ids, but {path} has {len(feats)} rows of features"
             raise InputError(problem, "give one id per row", file=str(ids))

@@ -15,7 +15,7 @@ from polyref.lattice.lattice import Arc, Lattice, Sentence, keep, merge, restore
 from polyref.lattice.plain.automaton import START
 from polyref.lattice.plain.ranking import Candidate
 from polyref.lattice.plain.search import Found, SearchSettings
-from polyref.lattice.references import check_encoder, check_words, prepare
+from polyref.lattice.references import check_encoder, check_references, prepare, tokenized
 
 __all__ = [
     "START",
@@ -31,10 +31,11 @@ __all__ = [
     "SearchSettings",
     "Sentence",
     "check_encoder",
-    "check_words",
+    "check_references",
     "engine_named",
     "keep",
     "merge",
     "prepare",
     "restore",
+    "tokenized",
 ]

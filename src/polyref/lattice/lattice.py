@@ -26,7 +26,7 @@ from polyref.lattice.plain.automaton import START, Automaton
 from polyref.lattice.plain.ranking import Candidate, floors_for, word_hashes
 from polyref.lattice.plain.sampling import best_of_sample, draw_new
 from polyref.lattice.plain.search import Found, SearchSettings, Task
-from polyref.lattice.references import Numbering, check_words, prepare
+from polyref.lattice.references import Numbering, prepare, tokenized
 from polyref.lattice.writing import Writer
 from polyref.score import MAX_ORDER, BleuScale, Matches, NgramTrie
 from polyref.text import TextSettings, Tokens, tokenize
@@ -108,8 +108,7 @@ class Lattice:
         text = text or TextSettings()
         if isinstance(references, str) or not references:
             raise SettingsError("references must be a list of at least one text")
-        tokens = [tokenize(reference, text) for reference in references]
-        check_words(tokens)
+        tokens = tokenized(references, text)
         align = align or AlignSettings()
         baseline, encodings = prepare(align, encoder, tokens)
         return merge(tokens, encodings, align, text=text, baseline=baseline, engine=chosen)
@@ -367,8 +366,7 @@ def restore(
     `share` is that of `AutoEngine.choose`.
     """
     text = TextSettings(cast(Tokenizer, kept.tokenizer), kept.fold_case)
-    tokens = [tokenize(reference, text) for reference in references]
-    check_words(tokens, line)
+    tokens = tokenized(references, text, line)
     numbering = Numbering.of(tokens)
     after = _checked_states(numbering, kept.states, line)
     chosen = engine.choose(numbering.references, share) if isinstance(engine, AutoEngine) else engine

@@ -1,8 +1,8 @@
 """The references of an example before they are merged: checked, numbered, encoded.
 
-In:   tokenised references, and how to align them.
-Out:  the references as numbers, each distinct one once; the encodings that the alignment needs.
-Not:  cutting texts (text/), aligning and merging (engine.py).
+In:   references, and how to align them.
+Out:  their words; the references as numbers, each distinct one once; the encodings that the alignment needs.
+Not:  how a text is cut (text/), aligning and merging (engine.py).
 """
 
 from __future__ import annotations
@@ -18,28 +18,41 @@ import numpy.typing as npt
 from polyref.align import AlignSettings
 from polyref.encode import Choosy, Encoder, Encoding, default_encoder
 from polyref.errors import InputError, SettingsError
-from polyref.text import Tokens
+from polyref.text import TextSettings, Tokens, tokenize
 from polyref.text.tokens import is_mark
 
 # The references of one example, in all. Memory grows with its square: 400 MB for soft alignment at the limit.
 MAX_WORDS = 10_000
 MAX_REFERENCES = 1000
+MAX_CHARACTERS = 1_000_000  # of 10,000 words, 100 each: what has more need not be cut to be refused
 
 
-def check_words(tokens: Sequence[Tokens], line: int | None = None) -> None:
-    """Refuse references that are blank, or that are too long together."""
+def tokenized(references: Sequence[str], text: TextSettings, line: int | None = None) -> list[Tokens]:
+    """The references of an example, cut into words; refused if one is blank, or if they are too much together."""
+    # What a glance tells comes first: to cut a line of a gigabyte takes minutes.
+    if len(references) > MAX_REFERENCES:
+        problem = f"one example has {len(references):,} references"
+        raise InputError(problem, f"give at most {MAX_REFERENCES:,}", line=line)
+    _check_total(sum(map(len, references)), MAX_CHARACTERS, "characters", line)
+    tokens = [tokenize(reference, text) for reference in references]
     for position, reference in enumerate(tokens, 1):
         if not len(reference):
             raise InputError(f"reference {position} is blank", "give a text, or take it out", line=line)
-    if len(tokens) > MAX_REFERENCES:
-        raise InputError(f"one example has {len(tokens):,} references", f"give at most {MAX_REFERENCES:,}", line=line)
-    total = sum(map(len, tokens))
-    if total > MAX_WORDS:
-        raise InputError(
-            f"the references of one example have {total:,} words",
-            f"split them: {MAX_WORDS:,} are the most that are merged",
-            line=line,
-        )
+    _check_total(sum(map(len, tokens)), MAX_WORDS, "words", line)
+    return tokens
+
+
+def _check_total(total: int, most: int, what: str, line: int | None) -> None:
+    if total > most:
+        problem = f"the references of one example have {total:,} {what}"
+        raise InputError(problem, f"split them: {most:,} are the most that are merged", line=line)
+
+
+def check_references(references: Sequence[str], text: TextSettings, line: int | None = None) -> None:
+    """Refuse what `tokenized` refuses, and cut only what may be too much: no word is without characters."""
+    is_much = len(references) > MAX_REFERENCES or sum(map(len, references)) > MAX_WORDS
+    if is_much or not all(any(map(str.isalnum, reference)) for reference in references):
+        tokenized(references, text, line)
 
 
 @dataclass(frozen=True, eq=False)

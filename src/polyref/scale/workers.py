@@ -7,23 +7,47 @@ Not:  expanding (expansion.py), processes (pool.py), the command line (cli/).
 
 from __future__ import annotations
 
+import os
+from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
+from pathlib import Path
 from time import perf_counter
+from typing import BinaryIO
 
-from polyref.data import Format, Input, Line, ReadSettings, WriteReport, WriteSettings, open_examples, parse, render
-from polyref.data.formats import format_of_name
-from polyref.data.opening import display_name
-from polyref.data.writing import check_not_input, with_pseudo_as_references
+from polyref.data import (
+    Format,
+    Input,
+    Line,
+    Losses,
+    ReadSettings,
+    WriteReport,
+    WriteSettings,
+    open_examples,
+    parse,
+    render,
+)
+from polyref.data.formats import FORMATS, format_of_name
+from polyref.data.opening import changed, display_name
+from polyref.data.writing import check_not_input, open_bad, with_pseudo_as_references
 from polyref.encode import DEFAULT, ContextEncoder, Encoder, open_encoder
 from polyref.encode.cache import CachedEncoder
 from polyref.encode.opening import open_language_model
 from polyref.errors import InputError, SettingsError
+from polyref.example import Example
 from polyref.expansion import CHUNK, ExpandSettings, Tools, expand_chunk
 from polyref.fluency import LanguageModel
-from polyref.lattice import AutoEngine, CompiledEngine, Engine, EngineName, check_encoder, engine_named
+from polyref.lattice import (
+    AutoEngine,
+    CompiledEngine,
+    Engine,
+    EngineName,
+    check_encoder,
+    check_references,
+    engine_named,
+)
 from polyref.lattice.engine import alignment_cells
 from polyref.scale.pool import in_order
 from polyref.settings import setting, settings
@@ -73,6 +97,7 @@ class Job:
     reading: ReadSettings = field(default_factory=ReadSettings)
     tools: ToolSettings = field(default_factory=ToolSettings)
     output_format: Format | None = None
+    skip_bad: str | None = None  # as in BadSettings
 
     def __post_init__(self) -> None:
         check_encoder(self.settings.align, self.tools.encoder)
@@ -110,7 +135,6 @@ class _Done:
     """What became of a chunk; `position` is its end in the input file."""
 
     content: bytes
-    ids: list[tuple[str, int]]
     tally: Tally
     position: int
 
@@ -132,13 +156,13 @@ def expand_file(
     check_not_input(job.output, input, job.written_format)
     tally = Tally()
     tools = _tools(job, engine_named(job.tools.engine, before_compiling))
-    seen = input.seen_ids()
     report = WriteReport() if report is None else report
-    with open_examples(job.output, job.reading.fields, settings, report) as stream:
-        for done in _results(job, tools, before_compiling, report):
-            if seen is not None:
-                for id, line in done.ids:
-                    seen.add(id, line)
+    with (
+        open_bad(job.skip_bad, input, job.output) as bad,
+        open_examples(job.output, job.reading.fields, settings, report) as stream,
+    ):
+        lines = _lines(job, report.not_read, bad, tally)
+        for done in _results(lines, job, tools, before_compiling):
             started = perf_counter()
             stream.write(done.content)
             tally.add(done.tally)
@@ -147,9 +171,31 @@ def expand_file(
     return tally
 
 
-def _results(job: Job, tools: Tools, before_compiling: Callable[[str], None], report: WriteReport) -> Iterator[_Done]:
+def _lines(job: Job, losses: Losses, bad: BinaryIO | None, tally: Tally) -> Iterator[Line]:
+    """The records that can be expanded; bad ones go to `bad`, if that is given.
+
+    A file is looked through first: what is wrong with its last record is said before the work on all others.
+    """
+
+    def check(example: Example) -> None:
+        check_references([reference.text for reference in example.references], job.settings.text, example.line)
+
+    input = job.source_file()
+    started, before, is_file = perf_counter(), input.identity, input.can_be_read_again
+    if is_file:
+        with Path(os.devnull).open("wb") as nowhere:
+            deque(input.checked(bad=None if bad is None else nowhere, check=check), maxlen=0)
+        tally.spend("read", started)
+    if is_file and bad is None:
+        yield from input.records(losses=losses)
+    else:
+        yield from (line for line, _ in input.checked(losses=losses, bad=bad, check=check))
+    if input.identity != before:
+        raise changed(input.name)
+
+
+def _results(lines: Iterator[Line], job: Job, tools: Tools, before_compiling: Callable[[str], None]) -> Iterator[_Done]:
     """What became of the chunks, in order."""
-    lines = job.source_file().records(losses=report.not_read)
     chunks = iter(lambda: list(islice(lines, CHUNK)), [])
     engine = tools.engine
     if job.tools.workers == 1:
@@ -206,10 +252,9 @@ def _process(chunk: list[Line], job: Job, tools: Tools) -> _Done:
             error.file = display_name(job.path)
         raise
     started = perf_counter()
-    if job.written_format == "parallel":
+    if not FORMATS[job.written_format].holds_pseudo:
         # It knows but one kind of reference, and whoever expands to it wants to train on all of them.
         expanded = list(map(with_pseudo_as_references, expanded))
     content = "".join([render(example, job.reading.fields) + "\n" for example in expanded]).encode()
     tally.spend("write", started)
-    ids = [(example.id, line.number) for example, line in zip(examples, chunk, strict=True)]
-    return _Done(content, ids, tally, chunk[-1].position)
+    return _Done(content, tally, chunk[-1].position)

@@ -4,7 +4,7 @@ In:   the first bytes of a file; the name of a file that is to be written.
 Out:  FORMATS, and which of them a file is in: by its content when it is read, by its name when it is written.
 Not:  opening files (reading.py, writing.py).
 
-A new format is a module beside this one that makes a `FileFormat` (parallel.py is a short one), and a line in FORMATS.
+A new format is a module beside this one that makes a `FileFormat`, and a line in FORMATS. docs/formats.md has one.
 """
 
 from __future__ import annotations
@@ -54,16 +54,21 @@ def format_of_name(path: str) -> Format | None:
 
 
 def format_of_content(reading: Reading) -> Format:
-    """The format of an open file. What is nothing else is taken for JSON Lines, whose reader says what is wrong."""
+    """The format of an open file: by its name where only names tell, else by its content.
+
+    What is nothing else is taken for JSON Lines, whose reader says what is wrong.
+    """
+    named, line = format_of_name(reading.file.path), reading.file.first
+    if named is not None and FORMATS[named].looks is None:
+        return named
     for name, format in FORMATS.items():
         if format.looks is not None and format.looks(reading):
             return name
-    named, line = format_of_name(reading.file.path), reading.file.first
     if named is None and line and _is_prose(line):
         problem = "this is neither JSON, nor Parquet, nor a table with a header"
         cure = "set format, or for parallel text name the files of references too"
         raise reading.wrong(problem, cure)
-    return named if named is not None and FORMATS[named].looks is None else "jsonl"
+    return "jsonl"
 
 
 def _is_prose(line: bytes) -> bool:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, BinaryIO, Literal, NamedTuple
 
-from polyref.data.formats.jsonl import KEPT, LATTICE, PSEUDO_REFERENCES, Fields, dump, is_whole, value_texts
+from polyref.data.formats.jsonl import KEPT, LATTICE, PSEUDO_REFERENCES, Fields, dump, value_texts
 from polyref.data.opening import MAX_LINE_BYTES, Line, Opened
 from polyref.errors import InputError, OutputError, SettingsError
 
@@ -51,13 +51,24 @@ class Reading:
     file: Opened
     fields: Fields
     losses: Losses  # what no record holds is added to it
-    needs_source: bool = True
-    needs_references: bool = True
+    needs_source: bool = True  # whether a reader may refuse a file that has no sources; if not, nobody asks for them
+    needs_references: bool = True  # the same for references
     max_line_bytes: int = MAX_LINE_BYTES
     others: tuple[str, ...] = ()  # the files behind the first one, where a format has several
+    taken_for: str = ""  # a format that the content may have told by mistake
 
     def wrong(self, problem: str, cure: str, line: int | None = None) -> InputError:
+        if self.taken_for:
+            cure += f" (the content looks like {self.taken_for}; if it is something else, set format)"
         return InputError(problem, cure, file=self.file.name, line=line)
+
+    def line(self, number: int, make: Callable[[], bytes], shown: Any) -> Line:
+        """A record; where it cannot be made, what is wrong with it and what is shown of it."""
+        position = self.file.position()
+        try:
+            return Line(number, make(), position)
+        except InputError as fault:
+            return Line(number, json.dumps(shown, ensure_ascii=False, default=str).encode(), position, fault)
 
     def no_column(self, name: str, setting: str, names: Sequence[str], line: int | None = None) -> InputError:
         there = ", ".join(f'"{name}"' for name in names[:20])
@@ -81,7 +92,9 @@ class FileFormat:
 
     `suffixes`: what a name may end in, before .gz or .zst. `read` gives records as lines of JSON: see `record_line`.
     `write` takes them from a Spool; None: records are written as they are. `looks`: whether the content of a file is in
-    this format; None: only its name tells. `check` refuses an output before any work goes into it.
+    this format; None: only its name tells. `check` refuses an output before any work goes into it. `holds_pseudo`:
+    whether pseudo-references and lattices have a place of their own; where not, `expand` writes pseudo-references as
+    references.
     """
 
     suffixes: tuple[str, ...]
@@ -90,6 +103,7 @@ class FileFormat:
     looks: Callable[[Reading], bool] | None = None
     check: Callable[[str], None] = lambda path: None
     has_reference_columns: bool = False
+    holds_pseudo: bool = True
 
 
 # -- the parts of a record ------------------------------------------------------------------------------------------
@@ -235,8 +249,6 @@ def kind_of(value: Any) -> str:
     if isinstance(value, str):
         if not value:
             return "empty"
-        if not is_whole(value):
-            return "other"
         return "broken text" if has_breaks(value) else "text"
     if isinstance(value, bool):
         return "bool"
@@ -244,7 +256,7 @@ def kind_of(value: Any) -> str:
         return "int" if -_INT64 <= value < _INT64 else "other"
     if isinstance(value, float):
         return "float" if abs(value) < float("inf") else "other"
-    if isinstance(value, list) and value and all(isinstance(item, str) and is_whole(item) for item in value):
+    if isinstance(value, list) and value and all(isinstance(item, str) for item in value):
         return "texts"
     return "other"
 
@@ -260,6 +272,7 @@ class Spool:
     reference_columns: bool = False  # as in WriteSettings
     line_breaks: LineBreaks = "refuse"
     files: list[str] = field(default_factory=list)  # what a writer has written, if not one file at `path`
+    _begun: set[int] = field(default_factory=set)  # streams that have a first line
 
     def parts(self) -> Iterator[Parts]:
         """The records from the first one on, taken apart."""
@@ -281,9 +294,23 @@ class Spool:
         counts = {"ids": shape.ids, "weights of references": shape.weights, "pseudo-references": shape.pseudo}
         counts |= {"lattice summaries": shape.lattices, "kept lattices": shape.kept}
         counts |= {f'values of the key "{key}"': count for key, count in (shape.more + shape.of_reference).items()}
+        counts["sources that are not strings (written as JSON)"] = shape.other_sources
         for what, count in counts.items():
             if what not in but:
                 self.losses.add(what, count)
+
+    def write_lines(
+        self, stream: BinaryIO, texts: Sequence[str], parts: Parts, format: str, *, may_be_blank: bool = True
+    ) -> None:
+        """Write texts of a record, one per line; what such lines cannot hold is refused."""
+        lines = [self.on_one_line(text, parts, format, tabs=False) for text in texts]
+        if not may_be_blank and not all(map(str.strip, lines)):
+            problem = f'{self.path}: a text of example "{parts.name}" is blank, which {format} cannot hold'
+            raise OutputError(f"{problem}; choose another format")
+        if id(stream) not in self._begun and lines[0].startswith("\ufeff"):
+            lines[0] = "\ufeff" + lines[0]  # the first one of a file is taken for a byte-order mark
+        self._begun.add(id(stream))
+        stream.write("".join([f"{line}\n" for line in lines]).encode())
 
     def on_one_line(self, text: str, parts: Parts, format: str, *, tabs: bool = True) -> str:
         """A text of a record for a format that cannot hold line breaks, or `tabs`: refused, or with spaces instead."""

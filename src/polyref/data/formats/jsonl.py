@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterator, Mapping
 from decimal import Decimal
 from typing import Any, NoReturn, get_args
 
-from polyref.data.opening import Line, decoded, display_name
+from polyref.data.opening import Line, display_name
 from polyref.errors import InputError, SettingsError
 from polyref.example import Example, KeptLattice, LatticeSummary, PseudoReference, Reference
 from polyref.settings import setting, settings
@@ -29,6 +29,7 @@ MAX_NESTING = 200
 _MOST_STATES = 2**31 - 1
 _BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{}]')
 _BETWEEN = re.compile(r"[,: \t\r\n]*")
+_HALF = re.compile("[\ud800-\udfff]")
 _WHOLE_NUMBER = re.compile(r"[1-9][0-9]{0,99999}", re.ASCII)
 
 
@@ -60,7 +61,10 @@ def json_of(text: str, name: str, line: int | None = None, *, cure: str = ONE_OB
     try:
         if line is not None:
             _check_nesting(text)
-        return (_STRICT if strict else _DECODER).decode(text)
+        value = (_STRICT if strict else _DECODER).decode(text)
+        if line is not None and ("\\ud" in text or "\\uD" in text):  # only such an escape can be half a surrogate pair
+            check_characters(value)
+        return value
     except json.JSONDecodeError as error:
         problem = f"broken JSON: {error.msg} at column {error.colno}"
         line = error.lineno if line is None else line
@@ -154,7 +158,7 @@ def _with_members(record: str, added: Mapping[str, str]) -> str:
 def parse(line: Line, path: str, fields: Fields, *, require_source: bool = True) -> Example:
     """One line as an Example, or an InputError that names what is wrong with it."""
     name = display_name(path)
-    text = decoded(line.content, name, line.number)
+    text = line.text(name)
     record = json_of(text, name, line.number)
     try:
         return _example(record, text, line.number, fields, require_source)
@@ -175,12 +179,6 @@ def _example(record: Any, text: str, number: int, fields: Fields, require_source
     id, source = id_of(record, number, fields), record.get(fields.source)
     gold = tuple([_reference(item, n) for n, item in enumerate(references, 1)])
     pseudo = _pseudo_references(record.get(PSEUDO_REFERENCES))
-    if "\\u" in text:  # only an escape can be half a surrogate pair
-        check_characters(id, f'"{fields.id}"')
-        for n, reference in enumerate(gold, 1):
-            check_characters(reference.text, f"reference {n}")
-        for n, one in enumerate(pseudo, 1):
-            check_characters(one.text, f"the text of pseudo-reference {n}")
     lattice = lattice_of(record.get(LATTICE), len(gold))
     return Example(id, source, gold, pseudo, lattice, record=text, line=number, as_read=(id, source, gold))
 
@@ -206,18 +204,12 @@ def id_of(record: Mapping[str, Any], number: int, fields: Fields) -> str:
     return str(value)
 
 
-def is_whole(text: str) -> bool:
-    """Whether a text can be written as UTF-8, which half a surrogate pair cannot."""
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
-def check_characters(text: str, what: str) -> None:
-    if not is_whole(text):
-        raise InputError(f"{what} holds half a surrogate pair", "repair the \\u escapes")
+def check_characters(value: Any) -> None:
+    """Refuse half a surrogate pair anywhere in a value: it is no character, and only JSON could hold it."""
+    if _HALF.search(dump(value)):
+        inner = value.items() if isinstance(value, dict) else ()
+        where = next((json.dumps(key) for key, one in inner if _HALF.search(dump([key, one]))), "the line")
+        raise InputError(f"{where} holds half a surrogate pair", "repair the \\u escapes")
 
 
 def _reference(item: Any, position: int) -> Reference:

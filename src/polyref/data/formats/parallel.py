@@ -11,11 +11,12 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
+from functools import partial
 from itertools import pairwise, zip_longest
 from pathlib import Path
 
 from polyref.data.formats.format import FileFormat, Reading, Spool
-from polyref.data.formats.jsonl import is_whole, record_line
+from polyref.data.formats.jsonl import record_line
 from polyref.data.opening import Line, Opened, open_input, open_outputs, text_lines, without_compression
 from polyref.errors import InputError, OutputError
 from polyref.files import check_not_mixed
@@ -89,16 +90,16 @@ def read_parallel(reading: Reading) -> Iterator[Line]:
     with ExitStack() as stack:
         files = [reading.file, *[stack.enter_context(open_input(path)) for path in reading.others]]
         check_not_mixed([file.path for file in files if file.path != "-"])
-        number = 0
         for number, (source, *references) in enumerate(side_by_side(files, reading.max_line_bytes), 1):
-            given = [text for text in references if text and not text.isspace()]
-            if not given:
-                problem = f"line {number} is blank in every file of references"
-                raise reading.wrong(problem, "give at least one reference", number)
-            record = record_line({reading.fields.source: source, reading.fields.references: given})
-            yield Line(number, record, reading.file.position())
-        if not number:
-            raise reading.wrong("the file is empty", "give one source per line")
+            yield reading.line(number, partial(_record, source, references, reading, number), [source, *references])
+
+
+def _record(source: str, references: list[str], reading: Reading, number: int) -> bytes:
+    given = [text for text in references if text and not text.isspace()]
+    if not given:
+        problem = f"line {number} is blank in every file of references"
+        raise reading.wrong(problem, "give at least one reference", number)
+    return record_line({reading.fields.source: source, reading.fields.references: given})
 
 
 def side_by_side(files: Sequence[Opened], max_line_bytes: int) -> Iterator[tuple[str, ...]]:
@@ -130,16 +131,9 @@ def write_parallel(spool: Spool) -> None:
         for parts in spool.parts():
             blank = [""] * (len(streams) - 1 - len(parts.references))
             for stream, text in zip(streams, parts.texts + blank, strict=True):
-                if parts.number == 1 and text.startswith("\ufeff"):
-                    text = "\ufeff" + text  # the first one of a file is taken for a byte-order mark
-                line = spool.on_one_line(text, parts, "parallel text", tabs=False)
-                if not is_whole(line):
-                    problem = f'a text of example "{parts.name}" holds half a surrogate pair'
-                    raise OutputError(f"{spool.path}: {problem}; repair it")
-                stream.write(f"{line}\n".encode())
+                spool.write_lines(stream, [text], parts, "parallel text")
     spool.files = paths
     spool.lose()
-    spool.losses.add("sources that are not strings (written as JSON)", spool.shape.other_sources)
 
 
 def _check(path: str) -> None:
@@ -147,4 +141,4 @@ def _check(path: str) -> None:
         raise OutputError("parallel text is several files; name one that ends in .src")
 
 
-PARALLEL = FileFormat((SOURCE,), read_parallel, write_parallel, check=_check)
+PARALLEL = FileFormat((SOURCE,), read_parallel, write_parallel, check=_check, holds_pseudo=False)

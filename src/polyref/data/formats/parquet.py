@@ -14,12 +14,13 @@ import json
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from polyref.data.formats.format import JSON, FileFormat, Losses, Parts, Reading, Shape, Spool
-from polyref.data.formats.jsonl import KEPT, LATTICE, PSEUDO_REFERENCES, is_whole, record_line
+from polyref.data.formats.jsonl import KEPT, LATTICE, PSEUDO_REFERENCES, Fields, record_line
 from polyref.data.opening import Line, open_output
 from polyref.errors import InputError, SettingsError, load_extra
 
@@ -49,6 +50,8 @@ def read_parquet(reading: Reading) -> Iterator[Line]:
         file = pyarrow("pyarrow.parquet").ParquetFile(opened.path, pre_buffer=False, buffer_size=_BUFFER_BYTES)
     except (pyarrow().ArrowException, OSError) as error:
         raise _broken(error, reading) from None
+    except UnicodeDecodeError:
+        raise reading.wrong("the name of a column is not UTF-8", "make the file again with another name") from None
     with file:
         _check_schema(file.schema_arrow, reading)
         kept = [column.name for column in file.schema_arrow if _is_kept(column, reading.losses)]
@@ -57,7 +60,8 @@ def read_parquet(reading: Reading) -> Iterator[Line]:
             raise reading.wrong("the file has no rows", "give at least one")
         size = Path(opened.path).stat().st_size
         for number, row in enumerate(_rows(file, kept, reading), 1):
-            yield Line(number, _record(row, reading, number), size * number // rows)
+            line = reading.line(number, partial(_record, row, reading, number), row)
+            yield line._replace(position=size * number // rows)
 
 
 def _broken(error: Exception, reading: Reading) -> InputError:
@@ -168,7 +172,11 @@ def _record(row: dict[str, Any], reading: Reading, number: int) -> bytes:
     references = values.get(fields.references)
     if isinstance(references, list):
         values[fields.references] = [_reference(item, reading, number) for item in references]
-    return record_line(values, pieces)
+    record = record_line(values, pieces)
+    if len(record) > reading.max_line_bytes:
+        problem = f"the row has {len(record):,} bytes as JSON, and {reading.max_line_bytes:,} are the most"
+        raise reading.wrong(problem, "raise max_line_bytes", number)
+    return record
 
 
 def _reached(row: dict[str, Any], field: str) -> Any:
@@ -220,7 +228,7 @@ class _Column(NamedTuple):
 
 def write_parquet(spool: Spool) -> None:
     arrow, parquet = pyarrow(), pyarrow("pyarrow.parquet")
-    columns = _columns(spool, spool.shape)
+    columns = _columns(spool.fields, spool.shape)
     schema = arrow.schema([(column.name, column.type) for column in columns])
     with open_output(spool.path) as stream, parquet.ParquetWriter(stream, schema) as writer:
         rows = spool.parts()
@@ -229,8 +237,8 @@ def write_parquet(spool: Spool) -> None:
             writer.write_table(arrow.Table.from_arrays(arrays, schema=schema), row_group_size=GROUP_ROWS)
 
 
-def _columns(spool: Spool, shape: Shape) -> list[_Column]:
-    arrow, fields = pyarrow(), spool.fields
+def _columns(fields: Fields, shape: Shape) -> list[_Column]:
+    arrow = pyarrow()
     text, number, flag = arrow.string(), arrow.float64(), arrow.bool_()
     columns = []
     if shape.ids:
@@ -240,11 +248,8 @@ def _columns(spool: Spool, shape: Shape) -> list[_Column]:
         as_json = _Column(fields.source + JSON, text, lambda parts: parts.source_json)
         columns.append(plain if shape.source_kinds <= _TEXTS else as_json)
     columns.append(_references_column(fields.references, shape))
-    for key in shape.more:
-        if is_whole(key):
-            columns.append(_column(key, shape.more_kinds[key], lambda parts, key=key: parts.more.get(key)))  # type: ignore[misc]
-        else:
-            spool.losses.add(f"values of a key that holds half a surrogate pair ({json.dumps(key)})", shape.more[key])
+    more = shape.more_kinds.items()
+    columns += [_column(key, kinds, lambda parts, key=key: parts.more.get(key)) for key, kinds in more]  # type: ignore[misc]
     if shape.pseudo:
         fluency = [("fluency", number)] if shape.fluencies else []
         repeat = [("repeat", flag)] if shape.repeats else []

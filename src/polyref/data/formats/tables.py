@@ -30,7 +30,7 @@ from polyref.data.formats.format import (
     as_json,
     has_breaks,
 )
-from polyref.data.formats.jsonl import LATTICE, PSEUDO_REFERENCES, Fields, dump, is_whole, record_line
+from polyref.data.formats.jsonl import LATTICE, PSEUDO_REFERENCES, Fields, dump, record_line
 from polyref.data.opening import Line, open_input, open_output, text_lines, without_compression
 from polyref.errors import InputError
 
@@ -158,6 +158,7 @@ def _format_of(reading: Reading) -> str | None:
 class _Row(NamedTuple):
     line: int
     cells: list[str]
+    fault: InputError | None = None  # of the row as a whole
 
     def cell(self, column: int | None) -> str:
         return "" if column is None else self.cells[column]
@@ -199,13 +200,15 @@ class _Table:
             if len(row.cells) != len(self.columns.names):
                 cells = "1 cell" if len(row.cells) == 1 else f"{len(row.cells)} cells"
                 problem = f"the row has {cells}, but the header has {len(self.columns.names)}"
-                raise self.reading.wrong(problem, "give every row as many", row.line)
+                row = row._replace(fault=self.reading.wrong(problem, "give every row as many", row.line))
             yield row
         if row is None:
             raise self.reading.wrong("the table has no rows", "give at least one")
 
     def key(self, row: _Row) -> str:
         """What the rows of one example share: the id, or the source where there is none."""
+        if row.fault is not None or not self.columns.has_row_each:
+            return f"line {row.line}"
         id = row.cell(self.columns.id)
         return f"id {id}" if id else f"source {row.cell(self.columns.source)}"
 
@@ -220,8 +223,14 @@ class _Table:
         seen = SeenTexts()
         return not all(seen.add(key) for key, _ in groupby(self.rows, self.key))
 
-    def record_of_rows(self, group: list[_Row]) -> bytes:
-        """The record of an example with one row per reference."""
+    def record(self, group: list[_Row]) -> bytes:
+        """The record of an example."""
+        if group[0].fault is not None:
+            raise group[0].fault
+        return self._record_of_rows(group) if self.columns.has_row_each else self._record_of_row(group[0])
+
+    def _record_of_rows(self, group: list[_Row]) -> bytes:
+        """With one row per reference."""
         columns, first, losses = self.columns, group[0], self.reading.losses
         gold: list[Any] = []
         pseudo: list[dict[str, Any]] = []
@@ -279,7 +288,7 @@ class _Table:
             raise self.reading.wrong(f'"{name}" is not a number', "give one, or leave it blank", row.line)
         return number
 
-    def record_of_row(self, row: _Row) -> bytes:
+    def _record_of_row(self, row: _Row) -> bytes:
         # An example with fewer references than there are columns leaves cells blank.
         texts = [row.cells[column] for column in self.columns.references]
         gold = [text for text in texts if text and not text.isspace()]
@@ -311,18 +320,14 @@ class _Table:
 def read_table(reading: Reading, format: Format) -> Iterator[Line]:
     """The records of a table."""
     opened, table = reading.file, _Table(reading, format)
-    if not table.columns.has_row_each:
-        for row in table.rows:
-            yield Line(row.line, table.record_of_row(row), opened.position())
-        return
-    scattered = True
-    if opened.is_regular:
+    scattered = table.columns.has_row_each
+    if scattered and opened.is_regular:
         with open_input(opened.path) as again:
             scattered = _Table(replace(reading, file=again), format).is_scattered()
     # The rows of one example may stand apart, as they do in the E2E data: then all of them must be held at once.
     groups = table.gathered() if scattered else (list(rows) for _, rows in groupby(table.rows, table.key))
     for group in groups:
-        yield Line(group[0].line, table.record_of_rows(group), opened.position())
+        yield reading.line(group[0].line, partial(table.record, group), [row.cells for row in group])
 
 
 # -- writing --------------------------------------------------------------------------------------------------------
@@ -378,7 +383,7 @@ class _Columns:
         self.names += self.more.values()
 
     def _can_name(self, key: str) -> bool:
-        return is_whole(key) and not (self.format == "tsv" and has_breaks(key))
+        return self.format == "csv" or not has_breaks(key)
 
     def _name(self, key: str, kinds: set[str]) -> str:
         plain = {"text"} if self.format == "tsv" else {"text", "broken text"}
@@ -392,7 +397,7 @@ class _Columns:
         lost = [item for item in shape.more.items() if item[0] not in self.more]
         lost += [item for item in shape.of_reference.items() if item[0] not in self.of_reference]
         for key, count in lost:
-            self.spool.losses.add(f"values of the key {json.dumps(key, ensure_ascii=not is_whole(key))}", count)
+            self.spool.losses.add(f"values of the key {dump(key)}", count)
 
     def rows(self, parts: Parts) -> Iterator[Cells]:
         """The cells of an example's row, or of its rows."""
