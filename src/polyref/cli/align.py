@@ -38,7 +38,7 @@ def align(
         suffix_of(output, MATRICES)  # before anything is read
     left, right = (_number(name) for name in pair)
     lattices = lattices_of(file, drawing.id, reading, align, text, tools)
-    for example, merged, path in with_files(lattices, output):
+    for example, merged, path in with_files(file, lattices, output):
         with about(file, example):
             comparison = compare(merged, left, right)
         if path is not None:
