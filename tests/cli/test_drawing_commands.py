@@ -54,7 +54,13 @@ def test_no_id_leads_out_of_its_folder(id: str, verb: str, run, tmp_path: Path) 
 
 @pytest.mark.parametrize(
     "ids",
-    [["a/b", "a_b", "a?b"], ["a", "A"], ["é", "e\u0301", "É", "e\u0300"], ["x" * 300, "x" * 301], ["🐈" * 90, "🐈" * 91]],
+    [
+        ["a/b", "a_b", "a?b"],
+        ["a", "A"],
+        ["é", "e\u0301", "É", "e\u0300"],
+        ["x" * 300, "x" * 301],
+        ["🐈" * 90, "🐈" * 91],
+    ],
     ids=["replaced", "case", "accents", "long", "long in bytes"],
 )
 @pytest.mark.parametrize("pattern", ["{id}.svg", "{id}{id}{id}.fst", "{id}/x.svg"])

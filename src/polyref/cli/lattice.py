@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-import sys
 import unicodedata
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,7 +20,7 @@ from polyref.data import Input, ReadSettings
 from polyref.data.formats.jsonl import decimal_text
 from polyref.data.opening import decoded, display_name, located, read_lines
 from polyref.data.writing import check_not_input
-from polyref.draw import GRAPHS, PICTURES, suffix_of
+from polyref.draw import GRAPHS, PICTURES, check_drawable, suffix_of
 from polyref.encode import open_encoder
 from polyref.errors import InputError, SettingsError
 from polyref.example import Example
@@ -91,12 +90,16 @@ def lattice(
         suffix_of(output, PICTURES if show.steps else PICTURES + GRAPHS)  # before anything is read
     lattices = lattices_of(file, drawing.id, reading, align, text, tools)
     for example, merged, path in with_files(file, lattices, output):
+        if path is not None:
+            with about(file, example):
+                check_drawable(merged, path)
         report = _report(example, merged, show, scored, search)
         if path is not None:
             with about(file, example):
                 marked = _highlighted(merged, highlight, search)
                 merged.save(path, highlight=marked, theme=drawing.theme, title=drawing.title, steps=show.steps)
-        sys.stdout.write(o.one_object(report) if as_json else "".join(_lines(report, example)))
+        lines = (f"{o.printable(line)}\n" for line in _lines(report, example))
+        o.tell(o.one_object(report) if as_json else "".join(lines))
 
 
 def _report(
@@ -149,20 +152,20 @@ def _highlighted(merged: Lattice, wanted: str, search: SearchSettings) -> Senten
 def _lines(report: dict[str, Any], example: Example) -> Iterator[str]:
     pieces = "" if report["pieces"] == 1 else f", in {report['pieces']} pieces"
     size = f"{len(example.references)} references, {report['states']} states, {report['arcs']} arcs{pieces}"
-    yield f"{report['id']}: {size}; {o.large(report['sentences'])} sentences, {o.large(report['new'])} of them new\n"
+    yield f"{report['id']}: {size}; {o.large(report['sentences'])} sentences, {o.large(report['new'])} of them new"
     for number, step in enumerate(report.get("steps", ())):
         # By their letters, as in drawings.
         pair = " and ".join(chr(ord("A") + reference) for reference in step["pair"] or ())
         merged = f"{pair} merged, {step['links']} links" if pair else "side by side"
-        yield f"   ({chr(ord('a') + number)})  {merged}: {o.large(step['sentences'])} sentences\n"
+        yield f"   ({chr(ord('a') + number)})  {merged}: {o.large(step['sentences'])} sentences"
     for sentence in report.get("best", ()):
-        yield f"  {sentence['bleu']:6.2f}  {sentence['text']}\n"
+        yield f"  {sentence['bleu']:6.2f}  {sentence['text']}"
     for name in ("list", "sample"):
         for sentence in report.get(name, ()):
-            yield f"  {name:>6}  {sentence}\n"
+            yield f"  {name:>6}  {sentence}"
     for sentence in report.get("score", ()):
         where = "in" if sentence["in_lattice"] else "not in"
-        yield f"  {sentence['bleu']:6.2f}  {where} the lattice: {sentence['text']}\n"
+        yield f"  {sentence['bleu']:6.2f}  {where} the lattice: {sentence['text']}"
 
 
 # -- lattices of a file -----------------------------------------------------------------------------------------------

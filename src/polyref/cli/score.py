@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated
 
 from polyref.cli import options as o
@@ -65,7 +64,7 @@ def score(
         allow_empty=scoring.allow_empty,
     )
     counts = [len(texts) for texts in pairs.references]
-    sys.stdout.write(_for_a_machine(found, counts) if as_json else _for_a_person(found, counts))
+    o.tell(_for_a_machine(found, counts) if as_json else _for_a_person(found, counts))
     if not as_json:
         o.say_losses(gold.name, "not read", losses)
         if "cider" in found and len(counts) == 1:

@@ -27,6 +27,7 @@ from typing import Any, BinaryIO, NamedTuple, cast
 
 from polyref.errors import InputError, OutputError, load_extra
 from polyref.files import whole_files, words_of
+from polyref.text.terminal import TerminalStream
 
 HEAD_BYTES = 1 << 16  # what is looked at to tell a format
 MAX_LINE_BYTES = 64 * 1024 * 1024
@@ -327,8 +328,9 @@ def _file_at(path: str | os.PathLike[str]) -> os.stat_result | None:
 def open_output(path: str) -> Iterator[BinaryIO]:
     """A stream to a temporary file beside `path`, renamed at the end, removed after any error."""
     if path == "-":
-        yield cast(BinaryIO, sys.stdout.buffer)
-        sys.stdout.buffer.flush()
+        given = cast(BinaryIO, sys.stdout.buffer)
+        yield cast(BinaryIO, TerminalStream(given)) if sys.stdout.isatty() else given
+        given.flush()
         return
     with _writing(path), ExitStack() as stack:
         given = Path(path)

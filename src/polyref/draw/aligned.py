@@ -16,10 +16,12 @@ import numpy as np
 
 from polyref.align import UNIT
 from polyref.align.alignment import Links, Matrix, Merge, fill, hard_similarity, links_of, plan_merges, trace_back
+from polyref.draw.style import shortened
 from polyref.errors import SettingsError
 from polyref.lattice.engine import alignment_cells
 from polyref.lattice.lattice import Aligned
 from polyref.lattice.plain.automaton import build
+from polyref.text.terminal import printable
 
 if TYPE_CHECKING:
     from polyref.lattice import Lattice
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 JSON_VERSION = 1
 VETOED = "×"  # stands for the similarity of words that are never linked
 _MOST_CELLS = 1_000_000  # a few seconds in plain Python
+_MOST_DRAWN = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,11 +103,12 @@ class Comparison:
 
     def as_table(self) -> str:
         """For a terminal: one row per word on the left, and a star at each link."""
-        names = max(map(len, self.left))
-        widths = [max(5, len(word)) for word in self.right]
+        left, right = ([shortened(printable(word)) for word in words] for words in (self.left, self.right))
+        names = max(map(len, left))
+        widths = [max(5, len(word)) for word in right]
         linked = set(self.links)
-        lines = [" " * names + "".join(f"  {word:>{width}} " for word, width in zip(self.right, widths, strict=True))]
-        for u, (word, row) in enumerate(zip(self.left, self.similarity, strict=True)):
+        lines = [" " * names + "".join(f"  {word:>{width}} " for word, width in zip(right, widths, strict=True))]
+        for u, (word, row) in enumerate(zip(left, self.similarity, strict=True)):
             cells = (
                 f"  {self._cell(u, v, value):>{width}}{'*' if (u, v) in linked else ' '}"
                 for v, (value, width) in enumerate(zip(row, widths, strict=True))
@@ -126,8 +130,14 @@ class Comparison:
         return ("1" if value else ".") if self.penalty is None else f"{value:.2f}"
 
 
-def compare(lattice: Lattice, first: int, second: int) -> Comparison:
-    """How two gold references, counted from 0, were aligned when the lattice was made."""
+def check_cells(rows: int, columns: int) -> None:
+    """Refuse a picture that nobody could read."""
+    if rows * columns > _MOST_DRAWN:
+        raise SettingsError(f"a matrix of {rows} by {columns} words is too large to be read; write json")
+
+
+def compare(lattice: Lattice, first: int, second: int, *, drawn: bool = False) -> Comparison:
+    """How two gold references, counted from 0, were aligned when the lattice was made; `drawn`: for a picture."""
     aligned, matrix = _aligned(lattice)
     count = len(lattice.tokens)
     for reference in (first, second):
@@ -136,6 +146,8 @@ def compare(lattice: Lattice, first: int, second: int) -> Comparison:
     same = lattice.numbering.same
     if same[first] == same[second]:
         raise SettingsError(f"references {first} and {second} are the same; choose two that differ")
+    if drawn:
+        check_cells(len(lattice.tokens[first]), len(lattice.tokens[second]))
     if same[first] > same[second]:
         first, second = second, first
     starts = lattice.numbering.starts
