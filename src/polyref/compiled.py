@@ -39,6 +39,7 @@ def kernel(signature: Any, *, inline: bool = False, any_order: bool = False) -> 
                 cache=True,
                 error_model="numpy",
                 forceinline=inline,
+                nogil=True,  # text/interruptible.py
                 fastmath={"reassoc", "contract"} if any_order else False,
             )(function)
         finally:

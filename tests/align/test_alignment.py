@@ -42,7 +42,7 @@ def test_units_are_ten_thousandths(value: float, units: int) -> None:
 
 
 def test_hard_similarity_is_1_for_equal_words() -> None:
-    assert hard_similarity([7, 3, 7]).tolist() == [[UNIT, 0, UNIT], [0, UNIT, 0], [UNIT, 0, UNIT]]
+    assert hard_similarity([7, 3, 7], [7, 3, 7]).tolist() == [[UNIT, 0, UNIT], [0, UNIT, 0], [UNIT, 0, UNIT]]
 
 
 def test_soft_similarity_is_the_cosine() -> None:
@@ -123,7 +123,7 @@ def test_a_weight_of_nothing_keeps_all_words_together() -> None:
 
 def test_words_are_as_far_apart_as_their_places() -> None:
     found = restrain([(0, 1, 2), (0, 1)], np.zeros((5, 5), np.int32), exclusions("abc", ()), 500)
-    assert (-found).tolist()[:3] == [[0, 250, 500, 0, 500], [250, 0, 250, 250, 250], [500, 250, 0, 500, 0]]
+    assert (-found)[:3, 3:].tolist() == [[0, 500], [250, 250], [500, 0]]
     assert found.dtype == np.int32
 
 
@@ -212,7 +212,7 @@ def test_similarities_below_zero_are_no_links(aligned: Align) -> None:
 
 def plain_plan(references: list[str], merge_order: MergeOrder) -> list[Merge]:
     numbers = [list(map(ord, reference)) for reference in references]
-    return plan_merges(numbers, hard_similarity(list(chain(*numbers))), UNIT // 2, merge_order)
+    return plan_merges(numbers, None, UNIT // 2, merge_order)
 
 
 def compiled_plan(references: list[str], merge_order: MergeOrder) -> list[Merge]:

@@ -24,7 +24,7 @@ COMMANDS = [
 
 
 def is_harmless(text: str) -> bool:
-    return not any(c < " " and c not in "\n\t" or "\x7f" <= c <= "\x9f" or c in "\u2028\u2029\u202e" for c in text)
+    return not any((c < " " and c not in "\n\t") or "\x7f" <= c <= "\x9f" or c in "\u2028\u2029\u202e" for c in text)
 
 
 @pytest.fixture

@@ -98,8 +98,8 @@ def lattice(
             with about(file, example):
                 marked = _highlighted(merged, highlight, search)
                 merged.save(path, highlight=marked, theme=drawing.theme, title=drawing.title, steps=show.steps)
-        lines = (f"{o.printable(line)}\n" for line in _lines(report, example))
-        o.tell(o.one_object(report) if as_json else "".join(lines))
+        told = (f"{o.printable(line)}\n" for line in _lines(report, example))
+        o.tell(o.one_object(report) if as_json else "".join(told))
 
 
 def _report(

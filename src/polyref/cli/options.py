@@ -27,7 +27,8 @@ from polyref.data import Losses
 from polyref.data.formats import SourceFormat
 from polyref.errors import InputError, PolyrefError, SettingsError
 from polyref.settings import Key, build, choices, keys, shown, wanted
-from polyref.text.terminal import for_terminal, printable
+from polyref.text.terminal import for_terminal
+from polyref.text.terminal import printable as printable  # which the verbs use
 
 if TYPE_CHECKING:
     from rich.progress import Progress

@@ -328,9 +328,9 @@ def _file_at(path: str | os.PathLike[str]) -> os.stat_result | None:
 def open_output(path: str) -> Iterator[BinaryIO]:
     """A stream to a temporary file beside `path`, renamed at the end, removed after any error."""
     if path == "-":
-        given = cast(BinaryIO, sys.stdout.buffer)
-        yield cast(BinaryIO, TerminalStream(given)) if sys.stdout.isatty() else given
-        given.flush()
+        channel = cast(BinaryIO, sys.stdout.buffer)
+        yield cast(BinaryIO, TerminalStream(channel)) if sys.stdout.isatty() else channel
+        channel.flush()
         return
     with _writing(path), ExitStack() as stack:
         given = Path(path)

@@ -21,7 +21,6 @@ from polyref.draw.layout import BADGE, FONT, Badge, Station, Stretch, strokes
 from polyref.draw.style import DARK, FONTS, THEMES, Theme, ThemeName, is_certain, letter, shortened, text_width
 from polyref.errors import MissingExtraError, OutputError, SettingsError
 
-
 MOST_IN_TITLE = 1000  # characters of a word that shows when it is pointed at
 _MOST_PIXELS = 50_000_000  # 200 MB while it is drawn
 _SIZE = re.compile(r'^<svg [^>]* width="(\d+)" height="(\d+)"')
@@ -219,7 +218,8 @@ def _station(station: Station, theme: Theme, *, marked: bool) -> str:
     names = ", ".join(letter(reference) for reference in sorted(station.references))
     x, y = box.x + box.width / 2, box.y + box.height / 2 + 0.35 * FONT
     text = svg_text(x, y, shortened(station.label), FONT, "ink", theme.ink, ' text-anchor="middle"', bold=marked)
-    return f'<g data-node="{station.node}"><title>{visible(shortened(station.label, MOST_IN_TITLE))}: {names}</title>{drawn}{text}</g>'
+    title = f"{visible(shortened(station.label, MOST_IN_TITLE))}: {names}"
+    return f'<g data-node="{station.node}"><title>{title}</title>{drawn}{text}</g>'
 
 
 def _badge(badge: Badge, theme: Theme) -> str:
