@@ -16,7 +16,7 @@ from polyref.encode import open_encoder
 from polyref.errors import InputError, SettingsError
 from polyref.example import Example, LatticeSummary, PseudoReference, Reference
 from polyref.expansion import CHUNK, ExpandSettings, expand
-from polyref.lattice import CompiledEngine, Lattice, PlainEngine, SearchSettings
+from polyref.lattice import CompiledEngine, Lattice, PlainEngine, SearchSettings, references
 from polyref.stats import Tally
 
 TWO_SENTENCES_MORE = ["a cat sits on the mat today", "the cat sits on a mat today"]
@@ -367,3 +367,15 @@ def test_counts_of_any_size_are_summed_up(sentences, median, largest):
     summary = tally.summary()
     assert (summary["sentences_median"], summary["sentences_largest"]) == (median, largest)
     assert summary["mean_bleu_kept"] is None
+
+
+def test_a_chunk_is_encoded_in_parts_that_memory_has_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    encoder, sizes = FAMILY.encoder(), []
+    given = [example(f"an old cat {n}", f"an aged cat {n}", f"old {n}", id=str(n)) for n in range(20)]
+    choices: Any = {"settings": ExpandSettings(align=SOFT), "engine": PlainEngine()}
+    expected = list(expand(given, encoder=encoder, **choices))
+    encode = encoder.encode
+    monkeypatch.setattr(references, "_WORDS_AT_ONCE", 21)
+    monkeypatch.setattr(encoder, "encode", lambda some: sizes.append(sum(map(len, some))) or encode(some))
+    assert list(expand(given, encoder=encoder, **choices)) == expected
+    assert max(sizes) <= 21 and sum(sizes) == 200

@@ -57,7 +57,7 @@ def cache_folder() -> Path:
     )
     digest = hashlib.sha256()
     for source in sorted(Path(__file__).parent.rglob("*.py")):
-        if source.name == "kernels.py" or source.parent.name == "compiled":
+        if source.name in ("kernels.py", "compiled.py") or source.parent.name == "compiled":
             digest.update(source.read_bytes())
     return Path(base, f"kernels-{digest.hexdigest()[:16]}")
 

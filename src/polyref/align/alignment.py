@@ -12,6 +12,7 @@ is exact, in whatever order a machine adds it up: the same words get the same si
 
 from __future__ import annotations
 
+import mmap
 from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate, combinations, pairwise
 from typing import Any, Literal, NamedTuple
@@ -24,7 +25,8 @@ from polyref.errors import SettingsError
 from polyref.settings import setting, settings
 
 UNIT = 10_000
-_ROWS_AT_ONCE = 256  # of the similarity: memory for what it is made from stays small
+_ROWS_AT_ONCE = 64  # of the similarity: memory for what it is made from stays small
+_LARGE = 1000  # words
 _SOFT, _ADAPTIVE = ("align", "soft"), ("penalty", "adaptive")
 Alignment = Literal["hard", "soft"]
 Similarity = Literal["cosine", "rescaled"]
@@ -162,7 +164,7 @@ def soft_similarity(
     """
     numbers, exact = np.asarray(words), vectors.astype(np.float64)
     squares = np.einsum("ij,ij->i", exact, exact)
-    scaled = empty_matrix(len(exact))
+    scaled = _square(len(exact))
     for rows, columns in _strips(starts) if starts else [(slice(None), slice(None))]:
         products = exact[rows] @ exact[columns].T
         lengths = np.sqrt(squares[rows, None] * squares[None, columns])
@@ -174,9 +176,14 @@ def soft_similarity(
     return scaled
 
 
-def empty_matrix(size: int) -> Matrix:
-    """A square of 0; the system gives it memory where it is written to, which is half of it at most."""
-    return np.zeros((size, size), np.int32)
+def _square(size: int) -> Matrix:
+    """All 0. A large one has memory only where it is written to: huge pages would be written to everywhere."""
+    if size < _LARGE:
+        return np.zeros((size, size), np.int32)
+    pages = mmap.mmap(-1, 4 * size * size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    if hasattr(mmap, "MADV_NOHUGEPAGE"):
+        pages.madvise(mmap.MADV_NOHUGEPAGE)
+    return np.frombuffer(pages, np.int32).reshape(size, size)
 
 
 def _strips(starts: Sequence[int]) -> Iterator[tuple[slice, slice]]:

@@ -8,7 +8,6 @@ import numpy as np
 from polyref.compiled import kernel
 
 UNIT = 10_000
-MOST_TABLED = 2000  # distinct vectors: 16 MB
 
 
 @kernel("float64(float64[:, ::1], int64, int64)", any_order=True)
@@ -29,9 +28,7 @@ def widen(halves):
         for k in range(halves.shape[1]):
             half = np.uint64(halves[u, k])
             bits[u, k] = ((half & np.uint64(0x8000)) << np.uint64(48)) | ((half & np.uint64(0x7FFF)) << np.uint64(42))
-    numbers = bits.view(np.float64)
-    numbers *= 2.0**1008
-    return numbers
+    return bits.view(np.float64) * 2.0**1008
 
 
 @kernel("UniTuple(int32[::1], 2)(int32[::1], uint16[:, ::1])")
@@ -60,15 +57,9 @@ def distinct_vectors(words, halves):
     return number, bearer[:count]
 
 
-@kernel("float64(float64[:, ::1], float64[::1], int64, int64)", inline=True)
-def cosine(vectors, squares, u, v):
-    length = np.sqrt(squares[u] * squares[v])
-    return dot(vectors, u, v) / length if length > 0 else 0.0
-
-
-@kernel("void(int32[::1], int64[::1], uint16[:, ::1], boolean[::1], float64, int32[:, ::1])")
-def soft_similarity(words, starts, halves, known, baseline, scaled):
-    """The similarity of each two words of different references, the earlier one's words as rows; the rest stays 0.
+@kernel("int32[:, ::1](int32[::1], int64[::1], uint16[:, ::1], boolean[::1], float64)")
+def soft_similarity(words, starts, halves, known, baseline):
+    """The similarity of each two words of different references, the earlier one's words as rows; the rest is 0.
 
     The vectors come as the bits of float16 numbers, none of which is infinite.
     """
@@ -78,22 +69,22 @@ def soft_similarity(words, starts, halves, known, baseline, scaled):
     for u in range(len(bearer)):
         squares[u] = dot(vectors, u, u)
     scale = UNIT / (1.0 - baseline)
-    # Each pair of vectors once, where the table of all pairs is small.
-    tabled = len(bearer) if len(bearer) <= MOST_TABLED else 0
-    alike = np.empty((tabled, tabled), np.int32)
-    for u in range(tabled):
-        for v in range(u, tabled):
-            alike[u, v] = alike[v, u] = np.rint((cosine(vectors, squares, u, v) - baseline) * scale)
+    alike = np.empty((len(bearer), len(bearer)), np.int32)
+    for u in range(len(bearer)):
+        for v in range(u, len(bearer)):
+            length = np.sqrt(squares[u] * squares[v])
+            cosine = dot(vectors, u, v) / length if length > 0 else 0.0
+            alike[u, v] = alike[v, u] = np.rint((cosine - baseline) * scale)
     count = len(words)
+    scaled = np.zeros((count, count), np.int32)
     for r in range(len(starts) - 2):
         for u in range(starts[r], starts[r + 1]):
             for v in range(starts[r + 1], count):
-                if not (known[u] and known[v]):
-                    scaled[u, v] = UNIT if words[u] == words[v] else 0
-                elif tabled:
+                if known[u] and known[v]:
                     scaled[u, v] = alike[number[u], number[v]]
                 else:
-                    scaled[u, v] = np.rint((cosine(vectors, squares, number[u], number[v]) - baseline) * scale)
+                    scaled[u, v] = UNIT if words[u] == words[v] else 0
+    return scaled
 
 
 @kernel("int32[::1](int64[::1], int64)")

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from polyref import compiled
-from polyref.align.alignment import Matrix, MergeOrder, empty_matrix, plan_merges, restrain, soft_similarity
+from polyref.align.alignment import Matrix, MergeOrder, plan_merges, restrain, soft_similarity
 from polyref.align.veto import Exclusions
 from polyref.errors import SettingsError
 from polyref.lattice.plain.automaton import MAX_STATES, Automaton, build, determinise
@@ -36,6 +36,7 @@ _NO_MATRIX = np.zeros((0, 0), np.int32)
 # on until that would have paid for loading the compiled kernels, or for compiling them where that was never done.
 _CELLS_BEFORE_LOADING = 200_000
 _CELLS_BEFORE_COMPILING = 2_000_000
+_WORDS_FOR_BLAS = 2000  # from where on large products of matrices are faster than the kernel, and need less memory
 _WORDS_FOR_THREAD = 500  # from where on a kernel may take longer than a thread costs, by far
 
 
@@ -88,8 +89,10 @@ class CompiledEngine:
         self._score = polyref.score.kernels
 
     def similarity(self, numbering: Numbering, vectors: Vectors, known: Known, baseline: float) -> Matrix:
-        halves, matrix = np.ascontiguousarray(vectors, np.float16).view(np.uint16), empty_matrix(len(numbering.words))
-        _run(self._align.soft_similarity, numbering, halves, known, baseline, matrix)
+        if len(numbering.words) >= _WORDS_FOR_BLAS:
+            return soft_similarity(numbering.words, vectors, known, baseline, numbering.starts)
+        halves = np.ascontiguousarray(vectors, np.float16).view(np.uint16)
+        matrix: Matrix = self._align.soft_similarity(*numbering.arrays, halves, known, baseline)
         return matrix
 
     def restrained(self, numbering: Numbering, similarity: Matrix, exclusions: Exclusions, position: int) -> Matrix:
