@@ -17,6 +17,7 @@ from polyref.errors import InputError, SettingsError
 from polyref.example import Example, LatticeSummary, PseudoReference, Reference
 from polyref.expansion import CHUNK, ExpandSettings, expand
 from polyref.lattice import CompiledEngine, Lattice, PlainEngine, SearchSettings, check_references, tokenized
+from polyref.lattice import references as lattice_references
 from polyref.stats import Tally
 from polyref.text import TextSettings
 
@@ -406,3 +407,15 @@ def test_references_are_checked_without_work_as_they_are_with_it(references, say
     for check in (check_references, tokenized):
         with pytest.raises(InputError, match=says):
             check(references, TextSettings())
+
+
+def test_a_chunk_is_encoded_in_parts_that_memory_has_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    encoder, sizes = FAMILY.encoder(), []
+    given = [example(f"an old cat {n}", f"an aged cat {n}", f"old {n}", id=str(n)) for n in range(20)]
+    choices: Any = {"settings": ExpandSettings(align=SOFT), "engine": PlainEngine()}
+    expected = list(expand(given, encoder=encoder, **choices))
+    encode = encoder.encode
+    monkeypatch.setattr(lattice_references, "_WORDS_AT_ONCE", 21)
+    monkeypatch.setattr(encoder, "encode", lambda some: sizes.append(sum(map(len, some))) or encode(some))
+    assert list(expand(given, encoder=encoder, **choices)) == expected
+    assert max(sizes) <= 21 and sum(sizes) == 200

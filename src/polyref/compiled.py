@@ -48,6 +48,7 @@ def kernel(signature: Any, *, inline: bool = False, any_order: bool = False) -> 
         compiled: Any = numba.njit(
             error_model="numpy",
             forceinline=inline,
+            nogil=True,  # text/interruptible.py
             fastmath={"reassoc", "contract"} if any_order else False,
         )(function)
         if compiled is not function:  # it is under NUMBA_DISABLE_JIT

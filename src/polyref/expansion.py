@@ -115,19 +115,20 @@ def expand_chunk(examples: Sequence[Example], settings: ExpandSettings, tools: T
 
 def _lattices(
     tokens: Sequence[Sequence[Tokens]],
-    encodings: Sequence[Encoding] | None,
+    encodings: Iterator[Encoding] | None,
     baseline: float,
     settings: ExpandSettings,
     engine: Engine | AutoEngine,
     tally: Tally,
 ) -> Iterator[Lattice]:
     """Merge the references of each example."""
-    done = 0
     for references in tokens:
         started = perf_counter()
-        vectors = None if encodings is None else encodings[done : done + len(references)]
-        done += len(references)
+        vectors = None if encodings is None else list(islice(encodings, len(references)))
+        tally.spend("encode", started)
+        started = perf_counter()
         lattice = merge(references, vectors, settings.align, text=settings.text, baseline=baseline, engine=engine)
+        lattice.aligned = None  # large, and not needed any more
         tally.spend("lattice", started)
         yield lattice
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import unicodedata
 from pathlib import Path
 
 import pytest
@@ -25,9 +27,63 @@ def test_a_lattice_is_drawn_into_a_file_and_told_about(run, tmp_path: Path) -> N
     assert (tmp_path / "x.svg").read_text().startswith("<svg")
 
 
+def drawn(run, folder: Path, pattern: str, *ids: str, verb: str = "lattice") -> list[str]:
+    """The files that examples with these ids are drawn into, in the folder; nothing is written outside of it."""
+    inner = folder / "inner"
+    inner.mkdir()
+    stdin = b"".join(record(id, "a b c d", "a y c d") for id in ids)
+    done = run(verb, "-", "-o", inner / pattern, stdin=stdin)
+    assert (done.code, done.err) == (0, "")
+    assert list(folder.iterdir()) == [inner]
+    return sorted(str(path.relative_to(inner)) for path in inner.rglob("*") if path.is_file())
+
+
 def test_a_name_with_id_is_one_file_an_example(run, tmp_path: Path) -> None:
-    assert run("lattice", "-", "-o", tmp_path / "out-{id}.json", stdin=TWO).code == 0
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["out-_odd id.json", "out-x.json"]
+    plain = ["42", "photo-42.jpg", "COCO_val 7", "猫", "{id}"]
+    files = drawn(run, tmp_path, "{id}-out-{id}.json", *plain)
+    [odd] = set(files) - {f"{id}-out-{id}.json" for id in plain}
+    assert re.fullmatch(r"_id_-([0-9a-f]{8})-out-_id_-\1\.json", odd)
+
+
+@pytest.mark.parametrize("verb", ["lattice", "align"])
+@pytest.mark.parametrize("id", ["", ".", "..", "../..", "/", "/tmp/x", "..\x00..", ".hidden", "-o", "a\nb", "\x1b[2J"])
+def test_no_id_leads_out_of_its_folder(id: str, verb: str, run, tmp_path: Path) -> None:
+    [name] = drawn(run, tmp_path, "{id}/drawn.svg", id, verb=verb)
+    assert re.fullmatch(r"[_a]([\w.-]*\w)?-[0-9a-f]{8}/drawn\.svg", name)
+
+
+@pytest.mark.parametrize(
+    "ids",
+    [
+        ["a/b", "a_b", "a?b"],
+        ["a", "A"],
+        ["é", "e\u0301", "É", "e\u0300"],
+        ["x" * 300, "x" * 301],
+        ["🐈" * 90, "🐈" * 91],
+    ],
+    ids=["replaced", "case", "accents", "long", "long in bytes"],
+)
+@pytest.mark.parametrize("pattern", ["{id}.svg", "{id}{id}{id}.fst", "{id}/x.svg"])
+def test_two_examples_never_share_a_file(pattern: str, ids: list[str], run, tmp_path: Path) -> None:
+    """Also where file systems take letters of either case, or both ways to write an accent, for the same."""
+    files = [name for name in drawn(run, tmp_path, pattern, *ids) if not name.endswith(".syms")]
+    assert len({unicodedata.normalize("NFD", name).casefold() for name in files}) == len(ids)
+
+
+def test_a_name_that_is_made_for_another_id_is_not_taken_twice(run, tmp_path: Path) -> None:
+    [first] = drawn(run, tmp_path, "{id}.svg", "a/b")
+    (tmp_path / "other").mkdir()
+    assert len(drawn(run, tmp_path / "other", "{id}.svg", first.removesuffix(".svg"), "a/b")) == 2
+
+
+@pytest.mark.parametrize("pattern", ["{id}.json", "data.json"])
+@pytest.mark.parametrize("verb", ["lattice", "align"])
+def test_a_drawing_never_replaces_the_data(verb: str, pattern: str, run, tmp_path: Path) -> None:
+    path = tmp_path / "data.json"
+    path.write_bytes(record("data", "a b", "a c"))
+    done = run(verb, path, "-o", tmp_path / pattern)
+    assert (done.code, path.read_bytes()) == (2, record("data", "a b", "a c"))
+    assert "this is the input file; choose another name for the output" in done.err
 
 
 def test_several_examples_do_not_fit_into_one_file(run, tmp_path: Path) -> None:

@@ -254,3 +254,30 @@ def test_help_to_a_full_device_is_one_line(arguments):
         done = subprocess.run([sys.executable, "-m", "polyref", *arguments], stdout=full, stderr=subprocess.PIPE)
     assert done.returncode == 2
     assert done.stderr == b"polyref: standard output: cannot be written (No space left on device)\n"
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)], ids=["Ctrl-C", "TERM"])
+def test_a_picture_that_takes_long_can_be_stopped(number, code, start: Start, captions_file: Path, tmp_path: Path):
+    """Drawing pixels is native code, which sees no signal."""
+    place, started = tmp_path / "place", tmp_path / "started"
+    (place / "resvg_py").mkdir(parents=True)
+    (place / "resvg_py" / "__init__.py").write_text(
+        "import os, pathlib, signal, time\n"
+        "def svg_to_bytes(**choices):\n"
+        "    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})\n"
+        f"    pathlib.Path({str(started)!r}).write_text(str(os.getpid()))\n"
+        "    time.sleep(600)\n"
+    )
+    paths = os.pathsep.join([str(place), *filter(None, [os.environ.get("PYTHONPATH")])])
+    output = tmp_path / "drawn" / "out.png"
+    output.parent.mkdir()
+    process = start(
+        "lattice", captions_file, "--id", "example 0", "-o", output, env={**os.environ, "PYTHONPATH": paths}
+    )
+    wait_for(lambda: process.poll() is not None or (started.exists() and started.read_text() != ""))
+    process.send_signal(number)
+    assert process.wait(LONGEST_WAIT) == code
+    assert process.stderr.read() == b"polyref: stopped\n"
+    assert list(output.parent.iterdir()) == []
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(started.read_text()), 0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 import sys
 from pathlib import Path
 from xml.etree import ElementTree
@@ -13,7 +14,10 @@ from drawn import AWKWARD, SHAPES
 from samples import CAT
 
 from polyref import Lattice, MissingExtraError, SettingsError
+from polyref.draw.aligned import compare
 from polyref.draw.export import as_dot, as_fst, as_json, fst_symbol, in_tex
+from polyref.draw.matrix import draw_matrix
+from polyref.draw.style import broken_into_lines
 from polyref.text import TextSettings
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -256,3 +260,59 @@ def test_json_says_all_that_is_known(cat: Lattice) -> None:
 def test_json_keeps_the_way_words_are_written() -> None:
     lattice = Lattice.from_references(["The cat", "the Cat", "The dog"], engine="plain")
     assert [arc["surface"] for arc in json.loads(as_json(lattice))["arcs"]] == ["The", "cat", "dog"]
+
+
+LONG = "https://example.org/" + "x" * 2000
+ENORMOUS = "y" * 1_000_000
+
+
+@pytest.mark.parametrize("suffix", ["svg", "html", "tex", "png"])
+def test_long_words_are_cut_in_a_drawing(suffix: str, tmp_path: Path) -> None:
+    if suffix == "png":
+        pytest.importorskip("resvg_py")
+    lattice = Lattice.from_references(
+        [f"a {LONG} b", f"a c {ENORMOUS}"], engine="plain", text=TextSettings("whitespace")
+    )
+    path = tmp_path / f"long.{suffix}"
+    lattice.save(path, title=ENORMOUS, steps=suffix != "html")
+    if suffix != "png":
+        content = path.read_text("utf-8")
+        assert len(content) < 40_000
+        assert f"{LONG[:39]}…" in content
+        assert (f"<title>{LONG[:999]}…: A</title>" in content) == (suffix != "tex")
+
+
+def test_long_words_are_cut_in_a_matrix() -> None:
+    lattice = Lattice.from_references([f"a {LONG}", f"a {ENORMOUS} c"], engine="plain", text=TextSettings("whitespace"))
+    found = compare(lattice, 0, 1)
+    assert f">{LONG[:39]}…<title>{LONG[:999]}…</title></text>" in draw_matrix(found)
+    assert len(found.as_table()) < 400
+
+
+def test_a_picture_with_too_many_pixels_is_refused_before_it_is_drawn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("resvg_py")
+    monkeypatch.setattr(subprocess, "run", None)
+    references = [" ".join(f"{'w' * 36}{n}" for n in range(k, k + 50)) for k in range(0, 1000, 50)]
+    lattice = Lattice.from_references(references, engine="plain")
+    with pytest.raises(SettingsError, match="PNG has room for 50,000,000 pixels, and these are 4,220 by 30,924"):
+        lattice.save(tmp_path / "large.png")
+    assert not list(tmp_path.iterdir())
+
+
+def test_nothing_in_the_folder_where_we_are_is_run(
+    cat: Lattice, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("resvg_py")
+    (tmp_path / "resvg_py.py").write_text("raise SystemExit('taken from here')")
+    monkeypatch.chdir(tmp_path)
+    cat.save("cat.png")
+
+
+def test_a_text_without_spaces_is_broken_into_lines_and_an_enormous_one_is_cut() -> None:
+    chinese = "一只灰色的猫在厨房的桌子上睡觉" * 10
+    lines = broken_into_lines(chinese, 13, 600)
+    assert "".join(lines) == chinese and len(lines) == 4
+    assert "".join(broken_into_lines(ENORMOUS, 13, 600)) == "y" * 399 + "…"
+    assert broken_into_lines("a b  c", 13, 600) == ["a b  c"]

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from small_encoders import WORDS, drawn_text, open_small, write_encoder
 
-from polyref.encode import kernels, network, opening
+from polyref.encode import context, kernels, network, opening
 from polyref.encode.context import ContextEncoder, read_folder, write_folder
 from polyref.errors import SettingsError
 
@@ -63,6 +63,20 @@ def test_a_sentence_has_the_same_bytes_alone_in_any_batch_and_in_any_order(encod
     assert all_bytes(encoder, sentences) == [alone[tuple(sentence)] for sentence in sentences]
     order.shuffle(sentences)
     assert all_bytes(encoder, sentences) == [alone[tuple(sentence)] for sentence in sentences]
+
+
+def test_a_batch_is_bounded_in_words_and_gives_the_same_bytes(encoder: ContextEncoder, monkeypatch: pytest.MonkeyPatch):
+    lines = [line.split() for line in drawn_text(WORDS, 50, most=30).splitlines()]
+    expected, sizes, run = all_bytes(encoder, lines), [], ContextEncoder._run
+
+    def counted(self: ContextEncoder, sentences: Sequence[Sentence]):
+        sizes.append(len(sentences) * max(map(len, sentences)))
+        return run(self, sentences)
+
+    monkeypatch.setattr(context, "WORDS_AT_ONCE", 70)
+    monkeypatch.setattr(ContextEncoder, "_run", counted)
+    assert all_bytes(encoder, lines) == expected
+    assert max(sizes) <= 70
 
 
 def test_a_sentence_has_the_same_bytes_among_a_thousand_others(encoder: ContextEncoder, adaptive: ContextEncoder):

@@ -233,3 +233,17 @@ def test_every_word_has_a_piece_and_all_are_in_buckets(word, buckets):
 def test_of_a_very_long_word_only_the_beginning_counts():
     assert pieces("a" * 40 + "b" * 1000, 4096) == pieces("a" * 40, 4096)
     assert pieces("a" * 39 + "b", 4096) != pieces("a" * 40, 4096)
+
+
+@pytest.mark.parametrize("name", ["vectors", "forward.state", "output.bias", "centre.own"])
+@pytest.mark.parametrize("wrong", [np.nan, np.inf, -np.inf, np.float32, np.int16], ids=str)
+def test_weights_that_are_not_numbers_or_of_another_type_are_refused(folder: Path, tmp_path: Path, name, wrong):
+    arrays = load_file(folder / "weights.safetensors")
+    if isinstance(wrong, float):
+        arrays[name].flat[-1] = wrong
+    else:
+        arrays[name] = arrays[name].astype(wrong)
+    found = read_folder(folder)
+    write_folder(tmp_path / "other", found.config, found.vocabulary, arrays)
+    with pytest.raises(InputError, match=f"`{name}` (holds numbers that are not finite|should be float16, and is )"):
+        open_encoder(str(tmp_path / "other"))

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import signal
+import threading
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace
+from typing import NoReturn
 
+import numpy as np
 import pytest
 
 from polyref import Lattice, SettingsError
@@ -12,6 +16,7 @@ from polyref.align import AlignSettings
 from polyref.lattice import AutoEngine, CompiledEngine, PlainEngine, SearchSettings, engine_named, merge
 from polyref.lattice import engine as engine_module
 from polyref.lattice.engine import alignment_cells
+from polyref.lattice.references import Numbering
 from polyref.text import TextSettings, tokenize
 
 MakeLattice = Callable[..., Lattice]
@@ -101,3 +106,42 @@ def test_an_engine_has_a_name() -> None:
     assert isinstance(engine_named("auto"), AutoEngine)
     with pytest.raises(SettingsError, match='unknown engine "steam"; choose one of auto, plain, compiled'):
         engine_named("steam")
+
+
+@kernels_wanted
+def test_long_examples_have_the_same_lattice(make_soft: Callable[[], Lattice], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their similarity is made by products of matrices, and their kernels run in a thread."""
+    usual = make_soft()
+    monkeypatch.setattr(engine_module, "_WORDS_FOR_BLAS", 0)
+    monkeypatch.setattr(engine_module, "_WORDS_FOR_THREAD", 0)
+    long = make_soft()
+    assert usual.aligned is not None and long.aligned is not None
+    assert np.array_equal(usual.aligned.similarity, long.aligned.similarity)
+    assert (usual.after, usual.count, usual.best(5)) == (long.after, long.count, long.best(5))
+
+
+@pytest.fixture
+def make_soft() -> Callable[[], Lattice]:
+    references = ["a cat sits on the old mat", "the aged cat sits there", "an old dog lies on a rug"]
+    return lambda: Lattice.from_references(references, align=AlignSettings("soft"), engine="compiled")
+
+
+def test_a_signal_is_seen_while_a_kernel_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine_module, "_WORDS_FOR_THREAD", 0)
+    release = threading.Event()
+
+    def kernel(words: object, starts: object) -> None:
+        signal.raise_signal(signal.SIGUSR1)
+        release.wait()  # for as long as nobody lets it go
+
+    def stop(number: int, frame: object) -> NoReturn:
+        raise SystemExit(number)
+
+    before = signal.signal(signal.SIGUSR1, stop)
+    numbering = Numbering.of([tokenize("a b", TextSettings())])
+    try:
+        with pytest.raises(SystemExit):
+            engine_module._run(kernel, numbering)
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+        release.set()

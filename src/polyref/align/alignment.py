@@ -1,7 +1,8 @@
 """Align the references of an example, word by word and pair by pair (equation 3 of the paper), in plain Python.
 
 In:   the words of all references as numbers, each reference different from the others; their vectors; AlignSettings.
-Out:  one square matrix of similarities over all those words; the pairs of references to merge, with their links.
+Out:  one square matrix of similarities over all those words, of which only what lies between two references is
+      filled, the earlier one's words as rows; the pairs of references to merge, with their links.
 Not:  vectors (encode/), words never linked (veto.py), merging states (lattice/), the compiled twin (kernels.py).
 
 Similarities are whole numbers of 1e-4. Vectors come as unit vectors rounded to float16. Products of two float16
@@ -11,7 +12,8 @@ is exact, in whatever order a machine adds it up: the same words get the same si
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import mmap
+from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate, combinations, pairwise
 from typing import Any, Literal, NamedTuple
 
@@ -23,6 +25,8 @@ from polyref.errors import SettingsError
 from polyref.settings import setting, settings
 
 UNIT = 10_000
+_ROWS_AT_ONCE = 64  # of the similarity: memory for what it is made from stays small
+_LARGE = 1000  # words
 _SOFT, _ADAPTIVE = ("align", "soft"), ("penalty", "adaptive")
 Alignment = Literal["hard", "soft"]
 Similarity = Literal["cosine", "rescaled"]
@@ -140,30 +144,53 @@ PRESETS: dict[str, dict[str, Any]] = {
 # -- how alike two words are ----------------------------------------------------------------------------------------
 
 
-def hard_similarity(words: Sequence[int]) -> Matrix:
-    """1 for equal words, else 0."""
-    numbers = np.asarray(words)
-    return np.where(numbers[:, None] == numbers[None, :], UNIT, 0).astype(np.int32)
+def hard_similarity(left: npt.ArrayLike, right: npt.ArrayLike) -> Matrix:
+    """1 for equal words, else 0; one row per word on the left, one column per word on the right."""
+    return np.where(np.asarray(left)[:, None] == np.asarray(right)[None, :], UNIT, 0).astype(np.int32)
 
 
 def soft_similarity(
-    words: Sequence[int], vectors: npt.NDArray[np.float16], known: npt.NDArray[np.bool_], baseline: float
+    words: Sequence[int],
+    vectors: npt.NDArray[np.float16],
+    known: npt.NDArray[np.bool_],
+    baseline: float,
+    starts: Sequence[int] = (),
 ) -> Matrix:
     """The cosine of each two words' vectors, less what unrelated words have in common.
 
     (cos - b) / (1 - b); with a baseline b of 0 it is the plain cosine. A word without a vector is alike to itself
-    and to nothing else; a vector of length 0 is alike to nothing.
+    and to nothing else; a vector of length 0 is alike to nothing. With the `starts` of references, only words of an
+    earlier one (rows) against those of a later one: the rest is 0.
     """
-    exact = vectors.astype(np.float64)
-    products = exact @ exact.T
-    squares = products.diagonal()
-    lengths = np.sqrt(squares[:, None] * squares[None, :])
-    cosines: npt.NDArray[Any] = np.zeros_like(products)
-    np.divide(products, lengths, out=cosines, where=lengths > 0)
-    scaled = np.rint((cosines - baseline) * (UNIT / (1.0 - baseline))).astype(np.int32)
-    if not known.all():
-        scaled = np.where(known[:, None] & known[None, :], scaled, hard_similarity(words))
+    numbers, exact = np.asarray(words), vectors.astype(np.float64)
+    squares = np.einsum("ij,ij->i", exact, exact)
+    scaled = _square(len(exact))
+    for rows, columns in _strips(starts) if starts else [(slice(None), slice(None))]:
+        products = exact[rows] @ exact[columns].T
+        lengths = np.sqrt(squares[rows, None] * squares[None, columns])
+        cosines: npt.NDArray[Any] = np.zeros_like(products)
+        np.divide(products, lengths, out=cosines, where=lengths > 0)
+        alike = np.rint((cosines - baseline) * (UNIT / (1.0 - baseline))).astype(np.int32)
+        both = known[rows, None] & known[None, columns]
+        scaled[rows, columns] = np.where(both, alike, hard_similarity(numbers[rows], numbers[columns]))
     return scaled
+
+
+def _square(size: int) -> Matrix:
+    """All 0. A large one has memory only where it is written to: huge pages would be written to everywhere."""
+    if size < _LARGE:
+        return np.zeros((size, size), np.int32)
+    pages = mmap.mmap(-1, 4 * size * size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    if hasattr(mmap, "MADV_NOHUGEPAGE"):
+        pages.madvise(mmap.MADV_NOHUGEPAGE)
+    return np.frombuffer(pages, np.int32).reshape(size, size)
+
+
+def _strips(starts: Sequence[int]) -> Iterator[tuple[slice, slice]]:
+    """The words of each reference, some at a time, with the words of all later references."""
+    for first, end in pairwise(starts[:-1]):
+        for row in range(first, end, _ROWS_AT_ONCE):
+            yield slice(row, min(row + _ROWS_AT_ONCE, end)), slice(end, None)
 
 
 def places(length: int, weight: int) -> list[int]:
@@ -179,11 +206,32 @@ def places(length: int, weight: int) -> list[int]:
 
 
 def restrain(references: Sequence[Sequence[int]], similarity: Matrix, exclusions: Exclusions, weight: int) -> Matrix:
-    """The similarity, less what the places of the two words differ by (`weight` units at most); vetoed pairs are -1."""
-    words = [word for reference in references for word in reference]
+    """The similarity, less what the places of the two words differ by (`weight` units at most); vetoed pairs are -1.
+
+    In place; between words of different references.
+    """
+    words = np.array([word for reference in references for word in reference])
     place = np.array([place for reference in references for place in places(len(reference), weight)], np.int32)
-    apart = np.abs(place[:, None] - place[None, :])
-    return np.where(exclusions.between(words, words), np.int32(-UNIT), similarity - apart)
+    for rows, columns in _strips(_starts(references)):
+        here, apart = similarity[rows, columns], np.abs(place[rows, None] - place[None, columns])
+        here[:] = np.where(exclusions.between(words[rows], words[columns]), np.int32(-UNIT), here - apart)
+    return similarity
+
+
+def _starts(references: Sequence[Sequence[int]]) -> list[int]:
+    """Where each reference begins among the words of all, and where the last one ends."""
+    return list(accumulate(map(len, references), initial=0))
+
+
+def blocks(references: Sequence[Sequence[int]], similarity: Matrix | None) -> Callable[[int, int], Matrix]:
+    """How alike the words of two references are, an earlier one and a later one.
+
+    Without a similarity, equal words are alike and no others.
+    """
+    if similarity is None:
+        return lambda left, right: hard_similarity(references[left], references[right])
+    part = [slice(*ends) for ends in pairwise(_starts(references))]
+    return lambda left, right: similarity[part[left], part[right]]
 
 
 # -- two references -------------------------------------------------------------------------------------------------
@@ -238,18 +286,15 @@ def links_of(path: Sequence[tuple[int, int]]) -> Links:
 
 
 def plan_merges(
-    references: Sequence[Sequence[int]], similarity: Matrix, penalty: int, merge_order: MergeOrder
+    references: Sequence[Sequence[int]], similarity: Matrix | None, penalty: int, merge_order: MergeOrder
 ) -> list[Merge]:
     """The pairs to merge, best first, with their links.
 
     Pairs are taken by the worth of their alignment, ties by position. "tree" merges a pair unless merged pairs
     already join its two references by a chain; "paper" unless both its references have been merged with something.
     """
-    starts = list(accumulate(map(len, references), initial=0))
-    tables: dict[tuple[int, int], Table] = {}
-    for left, right in combinations(range(len(references)), 2):
-        block = similarity[starts[left] : starts[left + 1], starts[right] : starts[right + 1]]
-        tables[left, right] = fill(block.tolist(), penalty)
+    block = blocks(references, similarity)
+    tables = {pair: fill(block(*pair).tolist(), penalty) for pair in combinations(range(len(references)), 2)}
     by_worth = sorted(tables, key=lambda pair: (-tables[pair][-1][-1], pair))
 
     merges = []

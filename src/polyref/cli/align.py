@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated
 
 from polyref.align import AlignSettings
@@ -34,17 +33,16 @@ def align(
     as_json: o.JsonOption = False,
 ) -> None:
     """Show which words of two references are similar, and linked."""
-    if output is not None:
-        suffix_of(output, MATRICES)  # before anything is read
+    drawn = output is not None and suffix_of(output, MATRICES) != "json"  # before anything is read
     left, right = (_number(name) for name in pair)
     lattices = lattices_of(file, drawing.id, reading, align, text, tools)
-    for example, merged, path in with_files(lattices, output):
+    for example, merged, path in with_files(file, lattices, output):
         with about(file, example):
-            comparison = compare(merged, left, right)
+            comparison = compare(merged, left, right, drawn=drawn)
         if path is not None:
             save_matrix(comparison, path, drawing.theme, drawing.title)
         else:
-            sys.stdout.write(comparison.as_json() if as_json else f"{example.id}\n{comparison.as_table()}")
+            o.tell(comparison.as_json() if as_json else f"{o.printable(example.id)}\n{comparison.as_table()}")
 
 
 def _number(name: str) -> int:

@@ -63,7 +63,7 @@ def demo(
     console.print(f"\n{len(shown)} examples, {gold} references; their lattices hold {new:,} new sentences.")
     if page is not None:
         _write_page(shown, page)
-        console.print(f"All {len(shown)} lattices, drawn: {page}", markup=False)
+        console.print(f"All {len(shown)} lattices, drawn: {o.printable(page)}", markup=False)
 
 
 def _look_at(example: Example, best: int) -> _Shown:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from math import exp, inf
@@ -120,11 +119,11 @@ def list_encoders(
         except InputError:
             continue  # other programs have files of that name, too
         if as_json:
-            sys.stdout.write(o.one_object({"name": name, **config}))
+            o.tell(o.one_object({"name": name, **config}))
             continue
         note = ", the default of soft alignment" if name == DEFAULT else ""
-        sys.stdout.write(
-            f"{name}: {config['words']:,} words, states of {config['state_size']}, "
+        o.tell(
+            f"{o.printable(name)}: {config['words']:,} words, states of {config['state_size']}, "
             f"perplexity {config['perplexity']}, baseline {config['baseline']}{note}\n"
         )
 
@@ -135,7 +134,7 @@ def show(name: Name, as_json: o.JsonOption = False) -> None:
     facts: dict[str, Any] = {"name": encoder.name, "hash": encoder.hash, "baseline": encoder.baseline}
     if isinstance(encoder, ContextEncoder):
         facts |= encoder.config
-    sys.stdout.write(o.one_object(facts) if as_json else "".join(_rows(facts)))
+    o.tell(o.one_object(facts) if as_json else "".join([f"{o.printable(row)}\n" for row in _rows(facts)]))
 
 
 def _rows(facts: dict[str, Any], indent: str = "") -> Iterator[str]:
@@ -144,12 +143,12 @@ def _rows(facts: dict[str, Any], indent: str = "") -> Iterator[str]:
             continue
         label = f"{indent}{key.replace('_', ' ')}"
         if isinstance(value, dict):
-            yield f"{label}\n"
+            yield label
             yield from _rows(value, indent + "  ")
         elif isinstance(value, list):
-            yield f"{label:<24} {', '.join(map(str, value))}\n"
+            yield f"{label:<24} {', '.join(map(str, value))}"
         else:
-            yield f"{label:<24} {f'{value:,}' if type(value) is int else value}\n"
+            yield f"{label:<24} {f'{value:,}' if type(value) is int else value}"
 
 
 @o.from_settings()
@@ -177,10 +176,10 @@ def calibrate(
         write_config(Path(name), read_config(Path(name)) | {"baseline": baseline})
     if as_json:
         facts = {"name": name, "baseline": baseline, "before": encoder.baseline, "sentences": len(sentences)}
-        sys.stdout.write(o.one_object(facts))
+        o.tell(o.one_object(facts))
         return
     typer.echo(f"baseline {baseline:.4f} on {len(sentences):,} sentences of yours; {encoder.baseline:.4f} before")
-    typer.echo(f"kept in {name}" if save else f"use it with: --baseline {baseline:.4f}")
+    typer.echo(f"kept in {o.printable(name)}" if save else f"use it with: --baseline {baseline:.4f}")
 
 
 VERBS = {"train": train, "list": list_encoders, "show": show, "calibrate": calibrate}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated, Literal
 
 import typer
@@ -37,9 +36,9 @@ def features(
         report = extract_features(found, model, output, settings, lambda done: show(done, done))
     if as_json:
         facts = {"images": report.images, "features": report.size, "skipped": report.skipped, "file": output}
-        sys.stdout.write(o.one_object(facts))
+        o.tell(o.one_object(facts))
         return
-    sys.stdout.write(f"{report.size:,} features of {o.counted(report.images, 'image')} in {o.printable(output)}\n")
+    o.tell(f"{report.size:,} features of {o.counted(report.images, 'image')} in {o.printable(output)}\n")
     if report.skipped:
         named = ", ".join(report.skipped[:_NAMED]) + (", ..." if len(report.skipped) > _NAMED else "")
         o.say(f"{o.counted(len(report.skipped), 'image')} left out, which cannot be read: {named}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import islice
@@ -157,6 +156,6 @@ def _show(hypotheses: int, empty: int, output: str, as_json: bool) -> None:
         o.beside(output).write(o.one_object({"hypotheses": hypotheses, "empty": empty}))
         return
     if not o.is_standard_output(output):
-        sys.stdout.write(f"{o.counted(hypotheses, 'hypothesis', 'hypotheses')} in {o.printable(output)}\n")
+        o.tell(f"{o.counted(hypotheses, 'hypothesis', 'hypotheses')} in {o.printable(output)}\n")
     if empty:
         o.say(f"{empty:,} of them empty; polyref score takes them with --allow-empty")

@@ -5,10 +5,13 @@ Also what `matrix` needs of it: the lattices of a file's examples, and the files
 
 from __future__ import annotations
 
-import sys
+import hashlib
+import re
+import unicodedata
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import islice
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from polyref.align import AlignSettings
@@ -16,10 +19,12 @@ from polyref.cli import options as o
 from polyref.data import Input, ReadSettings
 from polyref.data.formats.jsonl import decimal_text
 from polyref.data.opening import display_name, located, read_lines
-from polyref.draw import GRAPHS, PICTURES, suffix_of
+from polyref.data.writing import check_not_input
+from polyref.draw import GRAPHS, PICTURES, check_drawable, suffix_of
 from polyref.encode import open_encoder
 from polyref.errors import InputError, SettingsError
 from polyref.example import Example
+from polyref.files import writing
 from polyref.lattice import Lattice, SearchSettings, Sentence, engine_named
 from polyref.scale import ToolSettings
 from polyref.settings import setting, settings
@@ -27,6 +32,8 @@ from polyref.text import TextSettings
 
 ThemeName = Literal["light", "dark", "auto"]  # as the drawings have it; not taken from there, so that help starts fast
 MOST_SENTENCES = 10_000  # per example, as expand has it
+_ID = "{id}"
+_NAME_BYTES = 230  # of the 255 that a file system takes; the others are for the name of the temporary file
 
 
 def _number(help: str, **declared: str) -> Any:
@@ -81,13 +88,17 @@ def lattice(
     if output is not None:
         suffix_of(output, PICTURES if show.steps else PICTURES + GRAPHS)  # before anything is read
     lattices = lattices_of(file, drawing.id, reading, align, text, tools)
-    for example, merged, path in with_files(lattices, output):
+    for example, merged, path in with_files(file, lattices, output):
+        if path is not None:
+            with about(file, example):
+                check_drawable(merged, path)
         report = _report(example, merged, show, scored, search)
         if path is not None:
             with about(file, example):
                 marked = _highlighted(merged, highlight, search)
                 merged.save(path, highlight=marked, theme=drawing.theme, title=drawing.title, steps=show.steps)
-        sys.stdout.write(o.one_object(report) if as_json else "".join(_lines(report, example)))
+        told = (f"{o.printable(line)}\n" for line in _lines(report, example))
+        o.tell(o.one_object(report) if as_json else "".join(told))
 
 
 def _report(
@@ -140,20 +151,20 @@ def _highlighted(merged: Lattice, wanted: str, search: SearchSettings) -> Senten
 def _lines(report: dict[str, Any], example: Example) -> Iterator[str]:
     pieces = "" if report["pieces"] == 1 else f", in {report['pieces']} pieces"
     size = f"{len(example.references)} references, {report['states']} states, {report['arcs']} arcs{pieces}"
-    yield f"{report['id']}: {size}; {o.large(report['sentences'])} sentences, {o.large(report['new'])} of them new\n"
+    yield f"{report['id']}: {size}; {o.large(report['sentences'])} sentences, {o.large(report['new'])} of them new"
     for number, step in enumerate(report.get("steps", ())):
         # By their letters, as in drawings.
         pair = " and ".join(chr(ord("A") + reference) for reference in step["pair"] or ())
         merged = f"{pair} merged, {step['links']} links" if pair else "side by side"
-        yield f"   ({chr(ord('a') + number)})  {merged}: {o.large(step['sentences'])} sentences\n"
+        yield f"   ({chr(ord('a') + number)})  {merged}: {o.large(step['sentences'])} sentences"
     for sentence in report.get("best", ()):
-        yield f"  {sentence['bleu']:6.2f}  {sentence['text']}\n"
+        yield f"  {sentence['bleu']:6.2f}  {sentence['text']}"
     for name in ("list", "sample"):
         for sentence in report.get(name, ()):
-            yield f"  {name:>6}  {sentence}\n"
+            yield f"  {name:>6}  {sentence}"
     for sentence in report.get("score", ()):
         where = "in" if sentence["in_lattice"] else "not in"
-        yield f"  {sentence['bleu']:6.2f}  {where} the lattice: {sentence['text']}\n"
+        yield f"  {sentence['bleu']:6.2f}  {where} the lattice: {sentence['text']}"
 
 
 # -- lattices of a file -----------------------------------------------------------------------------------------------
@@ -188,21 +199,49 @@ def about(file: str, example: Example) -> Iterator[None]:
 
 
 def with_files(
-    lattices: Iterator[tuple[Example, Lattice]], output: str | None
+    file: str, lattices: Iterator[tuple[Example, Lattice]], output: str | None
 ) -> Iterator[tuple[Example, Lattice, str | None]]:
     """Each lattice with the file to draw it into: `out-{id}.svg` names one for each, another name is for one only."""
-    if output is None or "{id}" in output:
+    if output is None or _ID in output:
+        taken: set[str] = set()
         for example, lattice in lattices:
-            yield example, lattice, output and output.replace("{id}", _as_file_name(example.id))
+            path = output and output.replace(_ID, _file_name(example.id, _room(output), taken))
+            if output and path and _ID in str(Path(output).parent):
+                with writing(path, "choose another place"):
+                    Path(path).parent.mkdir(parents=True, exist_ok=True)
+            yield example, lattice, _not_input(path, file)
         return
     first_two = list(islice(lattices, 2))
     if len(first_two) > 1:
         problem = f"{output} has room for one example, and there are several"
         raise SettingsError(problem, "add --id, or write {id} in the name")
     for example, lattice in first_two:
-        yield example, lattice, output
+        yield example, lattice, _not_input(output, file)
 
 
-def _as_file_name(id: str) -> str:
-    """An id that leads to no other folder."""
-    return "".join(character if character.isalnum() or character in "-_.+ " else "_" for character in id).lstrip(".")
+def _not_input(path: str | None, file: str) -> str | None:
+    if path is not None:
+        check_not_input(path, Input.of(file))
+    return path
+
+
+def _room(pattern: str) -> int:
+    """How many bytes an id may have in the name of a file or a folder."""
+    parts = [part for part in Path(pattern).parts if _ID in part]
+    return min((_NAME_BYTES - len(part.replace(_ID, "").encode())) // part.count(_ID) for part in parts)
+
+
+def _file_name(id: str, room: int, taken: set[str]) -> str:
+    """The id itself where it can be part of a name; else what is left of it, and a hash that tells it from others.
+
+    `taken` are the names of other ids, as a file system sees them that takes "A" for "a", or "é" for "e" and an accent.
+    """
+    safe = re.sub(r"[^\w.+ -]|^\W|[. ]\Z", "_", id) or "_"
+    digest = hashlib.sha256(id.encode("utf-8", "surrogatepass")).hexdigest()
+    for tail in ("", f"-{digest[:8]}", f"-{digest}"):
+        name = safe.encode()[: max(0, room - len(tail))].decode(errors="ignore") + tail
+        seen = unicodedata.normalize("NFD", unicodedata.normalize("NFD", name).casefold())
+        if seen not in taken and (tail or name == id):
+            taken.add(seen)
+            return name
+    raise SettingsError(f'there is no name for a file of the id "{id}"', "write a shorter name around {id}")

@@ -27,6 +27,8 @@ from polyref.data import Losses
 from polyref.data.formats import SourceFormat
 from polyref.errors import InputError, PolyrefError, SettingsError
 from polyref.settings import Key, build, choices, keys, shown, wanted
+from polyref.text.terminal import for_terminal
+from polyref.text.terminal import printable as printable  # which the verbs use
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -261,9 +263,9 @@ def say_losses(name: str, verb: str, losses: Losses) -> None:
         say(f"{name}: {verb}: {losses}")
 
 
-def printable(text: str) -> str:
-    """One line, whatever a text quotes."""
-    return "".join([character if character.isprintable() else " " for character in text])
+def tell(text: str) -> None:
+    """Print a result. What a person reads has been made `printable`; of JSON, a terminal gets no control characters."""
+    sys.stdout.write(for_terminal(text) if sys.stdout.isatty() else text)
 
 
 def one_object(facts: Mapping[str, Any]) -> str:

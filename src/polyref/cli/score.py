@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated
 
 from polyref.cli import options as o
@@ -53,7 +52,7 @@ def score(
     texts, tokens, folds, empty = paired(written, gold), scoring.tokenizer, scoring.fold_case, scoring.allow_empty
     found = evaluate(texts, gold.texts, metrics=chosen, tokenizer=tokens, fold_case=folds, allow_empty=empty)
     counts = [len(texts) for texts in gold.texts]
-    sys.stdout.write(_for_a_machine(found, counts) if as_json else _for_a_person(found, counts))
+    o.tell(_for_a_machine(found, counts) if as_json else _for_a_person(found, counts))
     if not as_json:
         o.say_losses(gold.name, "not read", losses)
         if "cider" in found and len(counts) == 1:

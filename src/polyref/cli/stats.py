@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -32,7 +31,7 @@ def stats(files: o.Inputs, text: TextSettings, reading: ReadSettings, as_json: o
         if not as_json:
             o.say_losses(name, "not read", losses)
     lines = [o.one_object({"file": name, **summary}) for name, summary in found.items()]
-    sys.stdout.write("".join(lines) if as_json else _table(found))
+    o.tell("".join(lines) if as_json else _table(found))
 
 
 def _table(found: dict[str, dict[str, Any]]) -> str:
@@ -53,7 +52,7 @@ def _short_names(paths: list[str]) -> list[str]:
     """The last part of each path, and the folder too where that is needed to tell them apart."""
     names = [Path(path).name for path in paths]
     return [
-        str(Path(Path(path).parent.name, name)) if names.count(name) > 1 else name
+        o.printable(str(Path(Path(path).parent.name, name)) if names.count(name) > 1 else name)
         for path, name in zip(paths, names, strict=True)
     ]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
@@ -230,13 +229,13 @@ def _count(stream: Stream, given: dict[str, Any], epochs: int, as_json: bool) ->
     updates = own.updates * epochs
     if as_json:
         rows = [{**asdict(one), "epochs_for_as_many": round(one.epochs_for(updates), 2)} for one in found]
-        sys.stdout.write(o.one_object({"updates": updates, "schedules": rows}))
+        o.tell(o.one_object({"updates": updates, "schedules": rows}))
         return
     sizes = {"pairs": batch.pairs, "tokens": batch.tokens}
     size = " and ".join([f"{number:,} {what}" for what, number in sizes.items() if number])
     many = f"{o.counted(epochs, 'epoch')} of {shown(own.schedule)}"
-    sys.stdout.write(f"{'':<12}{'pairs':>14}{'updates':>14}   as many updates as {many}\n")
+    o.tell(f"{'':<12}{'pairs':>14}{'updates':>14}   as many updates as {many}\n")
     for one in found:
         row = f"{shown(one.schedule):<12}{one.pairs:>14,}{one.updates:>14,}   {one.epochs_for(updates):,.2f} epochs"
-        sys.stdout.write(row + "\n")
-    sys.stdout.write(f"one epoch each; batches of {size}, which uniform cuts between examples\n")
+        o.tell(row + "\n")
+    o.tell(f"one epoch each; batches of {size}, which uniform cuts between examples\n")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
@@ -62,7 +61,7 @@ def learn(
     if as_json:
         o.beside(output).write(o.one_object({"subwords": len(found), "texts": counted, "file": output}))
     elif not o.is_standard_output(output):
-        sys.stdout.write(f"{len(found):,} subwords from {o.counted(counted, 'text')} in {o.printable(output)}\n")
+        o.tell(f"{len(found):,} subwords from {o.counted(counted, 'text')} in {o.printable(output)}\n")
     if len(found) < size and not as_json:
         o.say(f"fewer than {size:,}: no other pair of units occurs twice")
 

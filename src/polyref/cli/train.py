@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
@@ -41,7 +40,7 @@ def train(
     if keys:
         from polyref.experiment.reading import table_of_keys
 
-        sys.stdout.write(table_of_keys())
+        o.tell(table_of_keys())
         return
     if recipe is None:
         raise SettingsError("no recipe is given", "name a TOML file, or list all keys with --keys")
@@ -52,7 +51,7 @@ def train(
     if check:
         from polyref.experiment.inputs import check_contents
 
-        sys.stdout.write(recipe_toml(found))
+        o.tell(recipe_toml(found))
         check_contents(found)
         return
     load_extra("torch", purpose="training", extra="torch")
@@ -69,8 +68,8 @@ def train(
 def _show(trained: list[Trained], as_json: bool) -> None:
     if as_json:
         rows = [{**asdict(one), "folder": str(one.folder)} for one in trained]
-        sys.stdout.write(o.one_object({"stages": [{**row, "validations": row.pop("history")} for row in rows]}))
+        o.tell(o.one_object({"stages": [{**row, "validations": row.pop("history")} for row in rows]}))
         return
     for one in trained:
         best = f"{one.best:.4f} after {one.best_updates:,} of {one.updates:,} updates"
-        sys.stdout.write(f"{o.printable(str(one.folder))}: best validation {best}\n")
+        o.tell(f"{o.printable(str(one.folder))}: best validation {best}\n")

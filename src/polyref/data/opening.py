@@ -27,6 +27,7 @@ from typing import Any, BinaryIO, NamedTuple, cast
 
 from polyref.errors import InputError, OutputError, load_extra
 from polyref.files import whole_files, words_of
+from polyref.text.terminal import TerminalStream
 
 HEAD_BYTES = 1 << 16  # what is looked at to tell a format
 MAX_LINE_BYTES = 64 * 1024 * 1024
@@ -356,8 +357,9 @@ def _file_at(file: str | os.PathLike[str] | BinaryIO) -> os.stat_result | None:
 def open_output(path: str) -> Iterator[BinaryIO]:
     """A stream to a temporary file beside `path`, renamed at the end, removed after any error."""
     if path == "-":
-        yield cast(BinaryIO, sys.stdout.buffer)
-        sys.stdout.buffer.flush()
+        channel = cast(BinaryIO, sys.stdout.buffer)
+        yield cast(BinaryIO, TerminalStream(channel)) if sys.stdout.isatty() else channel
+        channel.flush()
         return
     with _writing(path), ExitStack() as stack:
         given = Path(path)

@@ -74,7 +74,7 @@ def save_lattice(
     elif suffix == "html" and not steps:
         _write(path, page.as_page(lattice, highlight, theme, title))
     else:
-        figure.check_size(lattice)
+        check_drawable(lattice, path)
         drawn = figure.draw_steps(lattice.steps(), title) if steps else figure.draw_one(lattice, highlight, title)
         if suffix == "tex":
             _write(path, export.as_tikz(drawn, THEMES[theme]))
@@ -109,6 +109,14 @@ def lattice_in_notebook(lattice: Lattice) -> str | None:
         return draw_lattice(lattice)
     except SettingsError:
         return None
+
+
+def check_drawable(lattice: Lattice, path: str | PathLike[str]) -> None:
+    """Refuse a picture that nobody could read, before time goes into it."""
+    from polyref.draw.figure import check_size
+
+    if suffix_of(path, PICTURES + GRAPHS) in PICTURES:
+        check_size(lattice)
 
 
 def suffix_of(path: str | PathLike[str], known: tuple[str, ...]) -> str:

@@ -15,11 +15,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from polyref.align import UNIT
-from polyref.align.alignment import Links, Matrix, Merge, fill, hard_similarity, links_of, plan_merges, trace_back
+from polyref.align.alignment import Links, Merge, blocks, fill, links_of, plan_merges, trace_back
+from polyref.draw.style import shortened
 from polyref.errors import SettingsError
 from polyref.lattice.engine import alignment_cells
 from polyref.lattice.lattice import Aligned
 from polyref.lattice.plain.automaton import build
+from polyref.text.terminal import printable
 
 if TYPE_CHECKING:
     from polyref.lattice import Lattice
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 JSON_VERSION = 1
 VETOED = "×"  # stands for the similarity of words that are never linked
 _MOST_CELLS = 1_000_000  # a few seconds in plain Python
+_MOST_DRAWN = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,30 +51,29 @@ def steps_of(lattice: Lattice) -> list[Step]:
     references = lattice.numbering.references
     if alignment_cells(list(map(len, references))) > _MOST_CELLS:
         raise SettingsError("these references are too many or too long to be followed step by step; take some of them")
-    aligned, matrix = _aligned(lattice)
-    merges = plan_merges(references, matrix, aligned.penalty, aligned.merge_order)
-    return [_step(lattice, matrix, aligned.penalty, merges[:done]) for done in range(len(merges) + 1)]
+    aligned = _aligned(lattice)
+    merges = plan_merges(references, aligned.similarity, aligned.penalty, aligned.merge_order)
+    return [_step(lattice, aligned, merges[:done]) for done in range(len(merges) + 1)]
 
 
-def _aligned(lattice: Lattice) -> tuple[Aligned, Matrix]:
-    """What a lattice was aligned by, and the similarity over all words of its distinct references."""
-    aligned = lattice.aligned
-    if aligned is None:
+def _aligned(lattice: Lattice) -> Aligned:
+    """What a lattice was aligned by."""
+    if lattice.aligned is None:
         raise SettingsError("this lattice does not know how it was aligned; make it from references")
-    return aligned, hard_similarity(lattice.numbering.words) if aligned.similarity is None else aligned.similarity
+    return lattice.aligned
 
 
-def _step(lattice: Lattice, matrix: Matrix, penalty: int, merges: list[Merge]) -> Step:
+def _step(lattice: Lattice, aligned: Aligned, merges: list[Merge]) -> Step:
     references = lattice.numbering.references
     now = lattice.with_states(build(references, merges))
     if not merges:
         return Step(now, None, [], 0.0, frozenset())
     left, right, links = merges[-1]
-    starts = lattice.numbering.starts
-    alike = [int(matrix[starts[left] + u, starts[right] + v]) for u, v in links]
+    matrix = blocks(references, aligned.similarity)(left, right)
+    alike = [int(matrix[link]) for link in links]
     pair = lattice.numbering.firsts[left], lattice.numbering.firsts[right]
     arcs = {now.ways[gold][position] for link in links for gold, position in zip(pair, link, strict=True)}
-    worth = sum(alike) - len(links) * penalty
+    worth = sum(alike) - len(links) * aligned.penalty
     return Step(now, pair, links, worth / UNIT, frozenset(arcs))
 
 
@@ -100,11 +102,12 @@ class Comparison:
 
     def as_table(self) -> str:
         """For a terminal: one row per word on the left, and a star at each link."""
-        names = max(map(len, self.left))
-        widths = [max(5, len(word)) for word in self.right]
+        left, right = ([shortened(printable(word)) for word in words] for words in (self.left, self.right))
+        names = max(map(len, left))
+        widths = [max(5, len(word)) for word in right]
         linked = set(self.links)
-        lines = [" " * names + "".join(f"  {word:>{width}} " for word, width in zip(self.right, widths, strict=True))]
-        for u, (word, row) in enumerate(zip(self.left, self.similarity, strict=True)):
+        lines = [" " * names + "".join(f"  {word:>{width}} " for word, width in zip(right, widths, strict=True))]
+        for u, (word, row) in enumerate(zip(left, self.similarity, strict=True)):
             cells = (
                 f"  {self._cell(u, v, value):>{width}}{'*' if (u, v) in linked else ' '}"
                 for v, (value, width) in enumerate(zip(row, widths, strict=True))
@@ -126,9 +129,15 @@ class Comparison:
         return ("1" if value else ".") if self.penalty is None else f"{value:.2f}"
 
 
-def compare(lattice: Lattice, first: int, second: int) -> Comparison:
-    """How two gold references, counted from 0, were aligned when the lattice was made."""
-    aligned, matrix = _aligned(lattice)
+def check_cells(rows: int, columns: int) -> None:
+    """Refuse a picture that nobody could read."""
+    if rows * columns > _MOST_DRAWN:
+        raise SettingsError(f"a matrix of {rows} by {columns} words is too large to be read; write json")
+
+
+def compare(lattice: Lattice, first: int, second: int, *, drawn: bool = False) -> Comparison:
+    """How two gold references, counted from 0, were aligned when the lattice was made; `drawn`: for a picture."""
+    aligned = _aligned(lattice)
     count = len(lattice.tokens)
     for reference in (first, second):
         if not 0 <= reference < count:
@@ -136,11 +145,11 @@ def compare(lattice: Lattice, first: int, second: int) -> Comparison:
     same = lattice.numbering.same
     if same[first] == same[second]:
         raise SettingsError(f"references {first} and {second} are the same; choose two that differ")
+    if drawn:
+        check_cells(len(lattice.tokens[first]), len(lattice.tokens[second]))
     if same[first] > same[second]:
         first, second = second, first
-    starts = lattice.numbering.starts
-    rows, columns = (slice(starts[same[r]], starts[same[r] + 1]) for r in (first, second))
-    units = matrix[rows, columns].tolist()
+    units = blocks(lattice.numbering.references, aligned.similarity)(same[first], same[second]).tolist()
     opt = fill(units, aligned.penalty)
     path = trace_back(opt)
     vetoed: frozenset[tuple[int, int]] = frozenset()

@@ -17,7 +17,7 @@ from polyref.data.formats.jsonl import decimal_text
 from polyref.draw.figure import Figure, Panel
 from polyref.draw.layout import BADGE, FONT, Badge, Box, Station, Stretch, strokes
 from polyref.draw.network import arc_surfaces, reference_texts
-from polyref.draw.style import LIGHT, Theme, letter
+from polyref.draw.style import LIGHT, Theme, letter, shortened
 
 if TYPE_CHECKING:
     from polyref.lattice import Lattice
@@ -118,7 +118,7 @@ def _station(station: Station, theme: Theme, *, marked: bool) -> Iterator[str]:
     style = f"draw={colour},fill={fill},line width={1.8 * _SCALE:.2f}bp,rounded corners={corner:.1f}bp"
     yield rf"\path[{style}] {_rectangle(box)};"
     if is_word:
-        content = (r"\bfseries " if marked else "") + in_tex(station.label)
+        content = (r"\bfseries " if marked else "") + in_tex(shortened(station.label))
         baseline = box.y + box.height / 2 + 0.35 * FONT
         yield _node(box.x + box.width / 2, baseline, "base", FONT, "ink", content)
 

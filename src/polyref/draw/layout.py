@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from itertools import accumulate, pairwise
 
 from polyref.draw.network import Column, Element, Kind, Network, arrange
-from polyref.draw.style import text_width
+from polyref.draw.style import shortened, text_width
 
 FONT = 14.0
 WORD_HEIGHT = 25.0
@@ -40,7 +40,7 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class Station:
-    """A node where it is drawn; a word's label fits into its box."""
+    """A node where it is drawn; a word's label, shortened, fits into its box."""
 
     node: int
     kind: Kind
@@ -118,7 +118,7 @@ def _node_width(network: Network, element: Element) -> float:
         return 0.0
     node = network.nodes[element.node]
     if node.kind == "word":
-        return max(WORD_HEIGHT, text_width(node.label, FONT, bold=True) + 2 * _WORD_PADDING)
+        return max(WORD_HEIGHT, text_width(shortened(node.label), FONT, bold=True) + 2 * _WORD_PADDING)
     return _WIDTH[node.kind]
 
 

@@ -9,16 +9,11 @@ Not:  the alignment (aligned.py).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from polyref.draw.style import DARK, THEMES, Theme, ThemeName, text_width
-from polyref.draw.svg import svg_badge, svg_head, svg_text
-from polyref.errors import SettingsError
+from polyref.draw.aligned import Comparison, check_cells
+from polyref.draw.style import DARK, THEMES, Theme, ThemeName, shortened, text_width
+from polyref.draw.svg import MOST_IN_TITLE, svg_badge, svg_head, svg_text, visible
 
-if TYPE_CHECKING:
-    from polyref.draw.aligned import Comparison
-
-MOST_CELLS = 10_000
 _CELL = 38.0
 _FONT = 13.0
 _MARGIN = 24.0
@@ -28,11 +23,10 @@ _SHADES = 10
 def draw_matrix(comparison: Comparison, theme_name: ThemeName = "auto", title: str | None = None) -> str:
     """The heat map as one <svg> element without ids."""
     rows, columns = len(comparison.left), len(comparison.right)
-    if rows * columns > MOST_CELLS:
-        raise SettingsError(f"a matrix of {rows} by {columns} words is too large to be read; write json")
+    check_cells(rows, columns)
     theme, caption = THEMES[theme_name], comparison.caption()
     left_widths, right_widths = (
-        [text_width(word, _FONT) for word in words] for words in (comparison.left, comparison.right)
+        [text_width(shortened(word), _FONT) for word in words] for words in (comparison.left, comparison.right)
     )
     left = _MARGIN + 26 + max(left_widths) + 8
     top = _MARGIN + (30 if title else 0) + 26 + 0.71 * max(right_widths) + 16
@@ -46,15 +40,21 @@ def draw_matrix(comparison: Comparison, theme_name: ThemeName = "auto", title: s
         parts.append(svg_text(_MARGIN, _MARGIN + 14, title, 17, "ink", theme.ink, ' font-weight="bold"'))
     parts.append(f'<g transform="translate({left:.1f} {top:.1f})">')
     for u, word in enumerate(comparison.left):
-        parts.append(svg_text(-8, (u + 0.5) * _CELL + 4.5, word, _FONT, "ink", theme.ink, ' text-anchor="end"'))
+        parts.append(_label(-8, (u + 0.5) * _CELL + 4.5, word, theme, ' text-anchor="end"'))
     for v, word in enumerate(comparison.right):
         x = (v + 0.5) * _CELL + 3
-        parts.append(svg_text(x, -8, word, _FONT, "ink", theme.ink, f' transform="rotate(-45 {x:.1f} -8)"'))
+        parts.append(_label(x, -8, word, theme, f' transform="rotate(-45 {x:.1f} -8)"'))
     parts.append(svg_badge(-max(left_widths) - 22, rows * _CELL / 2, 9.5, comparison.pair[0], theme))
     parts.append(svg_badge(columns * _CELL / 2, -0.71 * max(right_widths) - 28, 9.5, comparison.pair[1], theme))
     parts += [*_cells(comparison, theme), *_way(comparison, theme), *_values(comparison, theme)]
     parts.append(svg_text(0, rows * _CELL + 30, caption, _FONT, "faint", theme.faint, " "))
     return "\n".join([*parts, "</g>", "</svg>"]) + "\n"
+
+
+def _label(x: float, y: float, word: str, theme: Theme, more: str) -> str:
+    drawn = shortened(word)
+    tail = "" if drawn == word else f"<title>{visible(shortened(word, MOST_IN_TITLE))}</title>"
+    return svg_text(x, y, drawn, _FONT, "ink", theme.ink, more, tail=tail)
 
 
 def _cells(comparison: Comparison, theme: Theme) -> Iterator[str]:

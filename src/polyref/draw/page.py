@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 from polyref.draw.figure import Figure, Highlight, Panel, check_size, draw_one, highlighted, size_of
 from polyref.draw.layout import lay_out
 from polyref.draw.network import network_of, reference_texts, way_of
-from polyref.draw.style import DARK, FONTS, LIGHT, THEMES, Theme, ThemeName, letter
-from polyref.draw.svg import as_svg, visible
+from polyref.draw.style import DARK, FONTS, LIGHT, THEMES, Theme, ThemeName, letter, shortened
+from polyref.draw.svg import MOST_IN_TITLE, as_svg, visible
 from polyref.lattice import Sentence
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def as_page(lattice: Lattice, highlight: Highlight, theme: ThemeName, title: str
     best = lattice.best(_BEST)
     sentences = [first, *(s for s in best if s.words != first.words)] if first else best
     ways = [way_of(lattice, network, sentence.words) for sentence in sentences]
-    body = [f"<h1>{visible(title or 'Lattice')}</h1>", f"<p>{visible(figure.description)}</p>"]
+    body = [f"<h1>{_in_full(title or 'Lattice')}</h1>", f"<p>{visible(figure.description)}</p>"]
     body += ['<div class="map">', as_svg(figure, theme, ways=ways), "</div>", "<h2>References</h2>", "<ol>"]
     for number, (text, line) in enumerate(zip(reference_texts(lattice), network.lines, strict=True)):
         body.append(_item("reference", number, line, _badge(number), text))
@@ -53,7 +53,12 @@ def picture_page(svg: str, theme: ThemeName, title: str | None) -> str:
 
 def _item(kind: str, number: int, nodes: Iterable[int], mark: str, text: str) -> str:
     shown = " ".join(map(str, nodes))
-    return f'<li tabindex="0" data-{kind}="{number}" data-nodes="{shown}">{mark}{visible(text)}</li>'
+    return f'<li tabindex="0" data-{kind}="{number}" data-nodes="{shown}">{mark}{_in_full(text)}</li>'
+
+
+def _in_full(text: str) -> str:
+    """A text with all but enormous words as they are."""
+    return visible(" ".join([shortened(word, MOST_IN_TITLE) for word in text.split(" ")]))
 
 
 def _badge(reference: int) -> str:
@@ -72,7 +77,7 @@ def _document(title: str, body: Iterable[str], theme: ThemeName, more_style: str
         '<html lang="en">',
         '<meta charset="utf-8">',
         '<meta name="viewport" content="width=device-width">',
-        f"<title>{visible(title)}</title>",
+        f"<title>{visible(shortened(title, MOST_IN_TITLE))}</title>",
         f"<style>{_themed(_colours, theme)}{_file('page.css').replace('FONTS', FONTS)}{more_style}</style>",
     ]
     return "\n".join([*head, *body, "</html>"]) + "\n"

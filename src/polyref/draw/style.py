@@ -117,15 +117,27 @@ def _is_certain(character: str) -> bool:
     return unicodedata.name(character, "").startswith(("LATIN", "GREEK", "CYRILLIC", "COMBINING"))
 
 
+_LONG = 40  # characters
+_LONGEST = 400
+
+
+def shortened(word: str, most: int = _LONG) -> str:
+    """A word that a drawing has room for: a longer one is an address or a mistake, and its beginning says enough."""
+    return word if len(word) <= most else word[: most - 1] + "…"
+
+
 def broken_into_lines(text: str, size: float, widest: float) -> list[str]:
-    """A text cut at its spaces, so that no line is wider than `widest`; a single word may be."""
+    """A text cut at its spaces, and long words anywhere, so that no line is wider than `widest`; a piece may be."""
     lines: list[str] = []
     line = ""
     for word in text.split(" "):
-        longer = f"{line} {word}" if line else word
-        if line and text_width(longer, size) > widest:
-            lines.append(line)
-            line = word
-        else:
-            line = longer
+        whole = shortened(word, _LONGEST)
+        for start in range(0, max(1, len(whole)), _LONG):
+            piece = whole[start : start + _LONG]
+            longer = f"{line}{'' if start else ' '}{piece}" if line else piece
+            if line and text_width(longer, size) > widest:
+                lines.append(line)
+                line = piece
+            else:
+                line = longer
     return [*lines, line]

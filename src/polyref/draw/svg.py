@@ -7,14 +7,27 @@ Not:  where things are (layout.py, figure.py), files (__init__.py).
 
 from __future__ import annotations
 
+import os
+import re
+import subprocess
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 from itertools import pairwise
+from pathlib import Path
 
 from polyref.draw.figure import Figure, Panel
 from polyref.draw.layout import BADGE, FONT, Badge, Station, Stretch, strokes
-from polyref.draw.style import DARK, FONTS, THEMES, Theme, ThemeName, is_certain, letter, text_width
-from polyref.errors import MissingExtraError
+from polyref.draw.style import DARK, FONTS, THEMES, Theme, ThemeName, is_certain, letter, shortened, text_width
+from polyref.errors import MissingExtraError, OutputError, SettingsError
+
+MOST_IN_TITLE = 1000  # characters of a word that shows when it is pointed at
+_MOST_PIXELS = 50_000_000  # 200 MB while it is drawn
+_SIZE = re.compile(r'^<svg [^>]* width="(\d+)" height="(\d+)"')
+_RENDER = """
+import sys, resvg_py
+sys.stdout.buffer.write(bytes(resvg_py.svg_to_bytes(svg_string=sys.stdin.buffer.read().decode(), zoom=2.0)))
+"""
 
 
 def as_svg(figure: Figure, theme_name: ThemeName = "auto", *, ways: Sequence[Sequence[int]] = ()) -> str:
@@ -46,12 +59,26 @@ def as_svg(figure: Figure, theme_name: ThemeName = "auto", *, ways: Sequence[Seq
 
 
 def as_png(svg: str) -> bytes:
-    """The picture with two pixels to a point; resvg draws it, with the fonts of the system."""
+    """The picture with two pixels to a point; resvg draws it, with the fonts of the system.
+
+    It draws in a process of its own: in this one, no signal would be seen until it is done.
+    """
     try:
         import resvg_py
     except ImportError:
         raise MissingExtraError("PNG needs resvg-py; install polyref[png], or write SVG") from None
-    return bytes(resvg_py.svg_to_bytes(svg_string=svg, zoom=2.0))
+    width, height = (2 * int(size) for size in _SIZE.findall(svg)[0])
+    if width * height > _MOST_PIXELS:
+        problem = f"PNG has room for {_MOST_PIXELS:,} pixels, and these are {width:,} by {height:,}"
+        raise SettingsError(problem, "write svg, or draw fewer references")
+    place = {"PYTHONPATH": str(Path(resvg_py.__file__).parent.parent)}
+    # -P: nothing is taken from the folder that we are in.
+    command = [sys.executable, "-P", "-c", _RENDER]
+    done = subprocess.run(command, input=svg.encode(), capture_output=True, env=os.environ | place)
+    if done.returncode:
+        why = (done.stderr.decode(errors="replace").strip().splitlines() or ["it was ended"])[-1]
+        raise OutputError(f"PNG cannot be drawn ({why}); write SVG")
+    return done.stdout
 
 
 def svg_head(width: float, height: float, description: str, theme: ThemeName, dark: Mapping[str, str]) -> list[str]:
@@ -59,7 +86,7 @@ def svg_head(width: float, height: float, description: str, theme: ThemeName, da
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" class="polyref polyref-{theme}" role="img" width="{width:.0f}" '
         f'height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}" font-family="{FONTS}">',
-        f"<title>{visible(description)}</title>",
+        f"<title>{visible(shortened(description, MOST_IN_TITLE))}</title>",
     ]
     if theme == "auto":
         rules = "".join(f".polyref-auto {name}{{{rule}}}" for name, rule in dark.items())
@@ -190,8 +217,9 @@ def _station(station: Station, theme: Theme, *, marked: bool) -> str:
         return drawn
     names = ", ".join(letter(reference) for reference in sorted(station.references))
     x, y = box.x + box.width / 2, box.y + box.height / 2 + 0.35 * FONT
-    text = svg_text(x, y, station.label, FONT, "ink", theme.ink, ' text-anchor="middle"', bold=marked)
-    return f'<g data-node="{station.node}"><title>{visible(station.label)}: {names}</title>{drawn}{text}</g>'
+    text = svg_text(x, y, shortened(station.label), FONT, "ink", theme.ink, ' text-anchor="middle"', bold=marked)
+    title = f"{visible(shortened(station.label, MOST_IN_TITLE))}: {names}"
+    return f'<g data-node="{station.node}"><title>{title}</title>{drawn}{text}</g>'
 
 
 def _badge(badge: Badge, theme: Theme) -> str:

@@ -30,8 +30,10 @@ from polyref.files import write_whole, writing
 
 FORMAT = 1
 CONFIG, WEIGHTS, VOCABULARY = "config.json", "weights.safetensors", "vocabulary.txt"
-# Sentences that run together. Larger batches are hardly faster, and need more memory.
+# Sentences, and words with all of them as long as the longest, that run together. Larger batches are hardly faster, and
+# need more memory.
 SENTENCES_AT_ONCE = 640
+WORDS_AT_ONCE = 16_384
 _SMALL = 2_000  # words for which loading the kernel does not pay
 _LEAST_WORDS = 40  # fewer do not tell a language
 _MANY_WORDS = 1000
@@ -158,12 +160,16 @@ def read_folder(folder: Path) -> EncoderFolder:
         raise _refused(folder / WEIGHTS, "not the weights that the description belongs to")
     try:
         weights = load(content)
-    except (SafetensorError, ValueError, KeyError) as error:
+    except (SafetensorError, ValueError, KeyError, TypeError) as error:
         raise _refused(folder / WEIGHTS, f"cannot be read ({error})") from None
     for name, shape in _shapes(config).items():
         found = weights[name].shape if name in weights else "nothing"
         if found != shape:
             raise _refused(folder / WEIGHTS, f"`{name}` should have shape {shape}, and has {found}")
+        if weights[name].dtype != np.float16:
+            raise _refused(folder / WEIGHTS, f"`{name}` should be float16, and is {weights[name].dtype}")
+        if not np.isfinite(weights[name]).all():
+            raise _refused(folder / WEIGHTS, f"`{name}` holds numbers that are not finite")
     parts = [config["weights_hash"], config["vocabulary_hash"], config["word_share"]]
     return EncoderFolder(config, vocabulary, weights, _digest(json.dumps(parts).encode()))
 
@@ -321,10 +327,11 @@ class ContextEncoder:
 
     def _each(self, sentences: Sequence[Sequence[str]], make: Callable[[_Read], Iterable[Made]]) -> list[Made]:
         """What is made of each sentence; they are read in batches of about one length."""
-        order = sorted(range(len(sentences)), key=lambda k: len(sentences[k]))
+        order = sorted(range(len(sentences)), key=lambda k: -len(sentences[k]))
         found: dict[int, Made] = {}
-        for start in range(0, len(order), SENTENCES_AT_ONCE):
-            batch = order[start : start + SENTENCES_AT_ONCE]
+        while order:
+            many = min(SENTENCES_AT_ONCE, max(1, WORDS_AT_ONCE // max(1, len(sentences[order[0]]))))
+            batch, order = order[:many], order[many:]
             found.update(zip(batch, make(self._run([sentences[k] for k in batch])), strict=True))
         return [found[k] for k in range(len(sentences))]
 

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from polyref import compiled
-from polyref.align.alignment import Matrix, MergeOrder, hard_similarity, plan_merges, restrain, soft_similarity
+from polyref.align.alignment import Matrix, MergeOrder, plan_merges, restrain, soft_similarity
 from polyref.align.veto import Exclusions
 from polyref.errors import SettingsError
 from polyref.lattice.plain.automaton import MAX_STATES, Automaton, build, determinise
@@ -25,6 +25,7 @@ from polyref.lattice.plain.sampling import Matcher
 from polyref.lattice.plain.search import Found, Task, search
 from polyref.lattice.references import Numbering
 from polyref.score import NgramTrie
+from polyref.text.interruptible import fed
 
 Vectors = npt.NDArray[np.float16]
 Known = npt.NDArray[np.bool_]
@@ -36,14 +37,16 @@ _NO_MATRIX = np.zeros((0, 0), np.int32)
 # on until that would have paid for loading the compiled kernels, or for compiling them where that was never done.
 _CELLS_BEFORE_LOADING = 200_000
 _CELLS_BEFORE_COMPILING = 2_000_000
+_WORDS_FOR_BLAS = 2000  # from where on large products of matrices are faster than the kernel, and need less memory
+_WORDS_FOR_THREAD = 500  # from where on a kernel may take longer than a thread costs, by far
 
 
 class PlainEngine:
     """Plain Python: what small inputs use, and what the compiled kernels are tested against."""
 
     def similarity(self, numbering: Numbering, vectors: Vectors, known: Known, baseline: float) -> Matrix:
-        """How alike each two words' vectors are."""
-        return soft_similarity(numbering.words, vectors, known, baseline)
+        """How alike the vectors of each two words are, one of an earlier reference and one of a later."""
+        return soft_similarity(numbering.words, vectors, known, baseline, numbering.starts)
 
     def restrained(self, numbering: Numbering, similarity: Matrix, exclusions: Exclusions, position: int) -> Matrix:
         """The same, less what words of different places lose (`position` units at most); -1 where a pair is vetoed.
@@ -56,8 +59,6 @@ class PlainEngine:
         self, numbering: Numbering, similarity: Matrix | None, penalty: int, merge_order: MergeOrder
     ) -> tuple[list[int], Automaton]:
         """The state behind each word, and the sentences. Without a similarity, equal words are linked."""
-        if similarity is None:
-            similarity = hard_similarity(numbering.words)
         after = build(numbering.references, plan_merges(numbering.references, similarity, penalty, merge_order))
         return after, self.automaton(numbering, after)
 
@@ -95,21 +96,22 @@ class CompiledEngine:
         self._score = polyref.score.kernels
 
     def similarity(self, numbering: Numbering, vectors: Vectors, known: Known, baseline: float) -> Matrix:
-        """Only what the alignment reads: words of an earlier reference against those of a later one."""
+        if len(numbering.words) >= _WORDS_FOR_BLAS:
+            return soft_similarity(numbering.words, vectors, known, baseline, numbering.starts)
         halves = np.ascontiguousarray(vectors, np.float16).view(np.uint16)
         matrix: Matrix = self._align.soft_similarity(*numbering.arrays, halves, known, baseline)
         return matrix
 
     def restrained(self, numbering: Numbering, similarity: Matrix, exclusions: Exclusions, position: int) -> Matrix:
-        self._align.restrain(*numbering.arrays, similarity, exclusions.codes, exclusions.table, position)
+        _run(self._align.restrain, numbering, similarity, exclusions.codes, exclusions.table, position)
         return similarity
 
     def merged(
         self, numbering: Numbering, similarity: Matrix | None, penalty: int, merge_order: MergeOrder
     ) -> tuple[list[int], Automaton]:
         matrix = _NO_MATRIX if similarity is None else similarity
-        after, *arrays, deterministic, count = self._automaton.compress(
-            *numbering.arrays, matrix, penalty, merge_order == "paper", MAX_STATES
+        after, *arrays, deterministic, count = _run(
+            self._automaton.compress, numbering, matrix, penalty, merge_order == "paper", MAX_STATES
         )
         return after.tolist(), Automaton(*arrays, deterministic=deterministic, count=count)
 
@@ -130,8 +132,9 @@ class CompiledEngine:
 
     def search(self, numbering: Numbering, automaton: Automaton, task: Task) -> Found | None:
         kernels = self._search
-        status, counts, path, nodes, exact = kernels.search(
-            *numbering.arrays,
+        status, counts, path, nodes, exact = _run(
+            kernels.search,
+            numbering,
             len(numbering.vocabulary),
             *automaton.arrays,
             task.wanted,
@@ -149,6 +152,13 @@ class CompiledEngine:
             return search(automaton, numbering.references, task)
         lengths, orders, products = counts.T.tolist()
         return Found(path.tolist(), lengths, orders, products, exact and automaton.deterministic, nodes)
+
+
+def _run(kernel: Callable[..., Any], numbering: Numbering, *arguments: Any) -> Any:
+    """Run a kernel; one that may take long in a thread, so that a signal is seen."""
+    if len(numbering.words) < _WORDS_FOR_THREAD:
+        return kernel(*numbering.arrays, *arguments)
+    return fed(lambda none: kernel(*numbering.arrays, *arguments), ())
 
 
 Engine = PlainEngine | CompiledEngine

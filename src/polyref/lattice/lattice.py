@@ -111,7 +111,8 @@ class Lattice:
         tokens = tokenized(references, text)
         align = align or AlignSettings()
         baseline, encodings = prepare(align, encoder, tokens)
-        return merge(tokens, encodings, align, text=text, baseline=baseline, engine=chosen)
+        vectors = None if encodings is None else list(encodings)
+        return merge(tokens, vectors, align, text=text, baseline=baseline, engine=chosen)
 
     def with_states(self, after: Sequence[int]) -> Lattice:
         """The same references, merged in another way."""

@@ -7,7 +7,7 @@ Not:  how a text is cut (text/), aligning and merging (engine.py).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate, chain
@@ -21,10 +21,11 @@ from polyref.errors import InputError, SettingsError
 from polyref.text import TextSettings, Tokens, tokenize
 from polyref.text.tokens import is_mark
 
-# The references of one example, in all. Memory grows with its square: 400 MB for soft alignment at the limit.
+# The references of one example, in all. Memory grows with its square: 200 MB for soft alignment at the limit.
 MAX_WORDS = 10_000
 MAX_REFERENCES = 1000
 MAX_CHARACTERS = 1_000_000  # of 10,000 words, 100 each: what has more need not be cut to be refused
+_WORDS_AT_ONCE = 20_000  # that are encoded: more than most chunks have, and some 30 MB
 
 
 def tokenized(references: Sequence[str], text: TextSettings, line: int | None = None) -> list[Tokens]:
@@ -110,8 +111,8 @@ def check_encoder(align: AlignSettings, encoder: object | None) -> None:
 
 def prepare(
     align: AlignSettings, encoder: Encoder | None, tokens: Sequence[Tokens]
-) -> tuple[float, list[Encoding] | None]:
-    """The baseline and the encodings that an alignment needs; none if it is hard."""
+) -> tuple[float, Iterator[Encoding] | None]:
+    """The baseline and the encodings that an alignment needs, made as they are taken; none if it is hard."""
     if align.align == "hard":
         return 0.0, None
     if encoder is None:
@@ -126,4 +127,15 @@ def prepare(
     sentences = [reference.words for reference in tokens]
     if isinstance(encoder, Choosy):
         encoder.check(sentences)
-    return baseline, encoder.encode(sentences)
+    return baseline, _encodings(encoder, sentences)
+
+
+def _encodings(encoder: Encoder, sentences: Sequence[Sequence[str]]) -> Iterator[Encoding]:
+    """Of some sentences at a time: memory does not grow with their number."""
+    some: list[Sequence[str]] = []
+    for sentence in sentences:
+        if some and sum(map(len, some)) + len(sentence) > _WORDS_AT_ONCE:
+            yield from encoder.encode(some)
+            some = []
+        some.append(sentence)
+    yield from encoder.encode(some)
