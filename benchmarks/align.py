@@ -19,7 +19,7 @@ from benchmarks.clock import each, one_core, seconds_in_turn
 from benchmarks.data import Data, words_of
 from benchmarks.table import Peer, Table, ratio_table, shown_ratio, shown_time
 from polyref.align import kernels, whole_units
-from polyref.align.alignment import align, soft_similarity
+from polyref.align.alignment import Links, fill, links_of, soft_similarity, trace_back
 from polyref.text import Tokens
 
 WORDS = 12
@@ -112,6 +112,12 @@ def _group(data: Data, references: Sequence[Tokens]) -> Group:
     known = np.concatenate([encoding.known[:WORDS] for encoding in encodings])
     similarity = soft_similarity(words, vectors, known, data.baseline)
     return Group(np.array(words, np.int32), np.arange(0, len(words) + 1, WORDS), similarity)
+
+
+def align(block: Sequence[Sequence[int]], penalty: int) -> tuple[int, Links]:
+    """The plain twin: what the alignment is worth, and its links."""
+    opt = fill(block, penalty)
+    return opt[-1][-1], links_of(trace_back(opt))
 
 
 @numba.njit
