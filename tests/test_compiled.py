@@ -418,3 +418,10 @@ say_compiling(compiled.why_not_kept())
     else:
         assert done.stderr.startswith(f"polyref: compiling the kernels, for this run only (about a minute): {tmp_path}")
         assert done.stderr.endswith("cannot be written (Not a directory); set NUMBA_CACHE_DIR to another folder\n")
+
+
+def test_a_kernel_that_others_may_write_is_not_run(folder: Path):
+    made()
+    file_in(folder).chmod(0o666)
+    assert not is_loaded(made())
+    assert is_loaded(made())

@@ -1,6 +1,7 @@
 """Files are written whole or not at all; what the system says is put into words."""
 
 import errno
+import fcntl
 import os
 import re
 import signal
@@ -455,3 +456,30 @@ def test_an_error_that_safetensors_has_wrapped_is_one_of_the_system(tmp_path: Pa
 )
 def test_words_of_an_error(error, words):
     assert words_of(error) == words
+
+
+def test_a_signal_ends_the_wait_for_another_process_that_renames(tmp_path: Path):
+    """Signals wait only while this process renames."""
+    program = (
+        "import sys\nfrom polyref.files import whole_files\n"
+        "with whole_files(sys.argv[1:]) as streams:\n    print(flush=True)\n"
+    )
+    with (tmp_path / ".a.renaming").open("w") as marker:
+        fcntl.flock(marker, fcntl.LOCK_EX)
+        command = [sys.executable, "-c", program, str(tmp_path / "a"), str(tmp_path / "b")]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        assert process.stdout is not None and process.stdout.readline()
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(0.5)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) != 0
+        process.stdout.close()
+    assert [path.name for path in tmp_path.iterdir()] == [".a.renaming"]
+
+
+def test_a_pipe_in_the_place_of_a_marker_holds_nobody_up(tmp_path: Path):
+    os.mkfifo(tmp_path / ".a.renaming")
+    check_not_mixed([tmp_path / "a"])
+    refused = pytest.raises(OutputError, match=r"\.a\.renaming beside it is not a file")
+    with refused, writing(tmp_path / "a"), whole_files([tmp_path / "a", tmp_path / "b"]):
+        pass

@@ -112,8 +112,14 @@ def test_types_and_the_front_have_the_same_names():
     tree = ast.parse((PACKAGE / "__init__.py").read_text("utf-8"))
     [seen] = [node for node in tree.body if isinstance(node, ast.If)]
     names = {alias.name for node in seen.body if isinstance(node, ast.ImportFrom) for alias in node.names}
-    assert sorted(names) == polyref.__all__
+    assert names == {*polyref.__all__, "PairDataset", "ScheduleBatchSampler"}
     assert all(hasattr(polyref, name) for name in names)
+
+
+def test_rooms_are_attributes_of_the_package():
+    assert (
+        run_python("import polyref; print(polyref.data.__name__, hasattr(polyref, 'cupboard'))") == "polyref.data False"
+    )
 
 
 def test_a_small_expansion_does_not_load_the_compiler():

@@ -4,6 +4,7 @@ A name is imported when it is first used: `import polyref` takes no time, and th
 """
 
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -70,15 +71,16 @@ _FRONT = {
     "text": "TextSettings",
 }
 _ROOMS = {name: room for room, names in _FRONT.items() for name in names.split()}
-__all__ = sorted(_ROOMS)
+__all__ = sorted(name for name, room in _ROOMS.items() if room != "feed.pytorch")  # which needs torch
 
 
 def __getattr__(name: str) -> object:
-    if name not in _ROOMS:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = getattr(import_module(f"polyref.{_ROOMS[name]}"), name)
-    globals()[name] = found
-    return found
+    if name in _ROOMS:
+        globals()[name] = found = getattr(import_module(f"polyref.{_ROOMS[name]}"), name)
+        return found
+    if not name.startswith("_") and find_spec(f"polyref.{name}") is not None:
+        return import_module(f"polyref.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

@@ -195,7 +195,8 @@ def _read(name: str) -> bytes | None:
     with suppress(OSError):
         # A pipe must not hold us up.
         with os.fdopen(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as stream:
-            is_ours = os.fstat(stream.fileno()).st_uid == os.getuid()
+            found = os.fstat(stream.fileno())
+            is_ours = found.st_uid == os.getuid() and not found.st_mode & 0o022
             seal, content = stream.read(_SEAL), stream.read()
         if is_ours and seal == _seal(name, content):
             return content

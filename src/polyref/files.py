@@ -67,7 +67,7 @@ def whole_files(paths: Sequence[AnyPath]) -> Iterator[list[BinaryIO]]:
             yield streams
             for stream, mode in zip(streams, modes, strict=True):
                 _complete(stream, mode)
-            with _signals_wait(), _marked(targets, new):
+            with _marked(targets, new):
                 for one, target in zip(new, targets, strict=True):
                     one.replace(target)
                 for folder in folders:
@@ -110,16 +110,20 @@ def _complete(stream: BinaryIO, mode: int | None) -> None:
 
 @contextmanager
 def _marked(targets: Sequence[Path], new: Sequence[Path]) -> Iterator[None]:
-    """Have a file beside several ones for as long as some of them may be new and some old; it names them.
+    """Have a file beside several ones for as long as some of them may be new and some old; it names them. Signals wait.
 
     A process that is killed leaves it there, and `check_not_mixed` finds it. It is locked: of two processes that
     replace the same files, one waits for the other.
     """
     if len(targets) == 1:
-        yield
+        with _signals_wait():
+            yield
         return
     marker = targets[0].with_name(f".{targets[0].name}{_MARKER}")
-    with _locked(marker, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW) as handle:
+    # Signals end the wait for the lock; they wait from then on.
+    with _locked(marker, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW) as handle, _signals_wait():
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            raise FileExistsError(errno.EEXIST, f"{marker.name} beside it is not a file")
         is_left = os.fstat(handle).st_size > 0  # by a process that was killed
         try:
             content = "".join(f"{target}\n" for target in targets).encode(errors="surrogateescape")
@@ -140,7 +144,7 @@ def check_not_mixed(paths: Sequence[AnyPath]) -> None:
     """Refuse files of which some may be new and some old: whoever replaced them was killed while they were renamed."""
     given = {os.path.realpath(path): os.fspath(path) for path in paths}
     for folder in {Path(path).parent for path in given}:
-        for marker in folder.glob(f".*{_MARKER}"):
+        for marker in filter(Path.is_file, folder.glob(f".*{_MARKER}")):
             first = str(marker.with_name(marker.name[1:].removesuffix(_MARKER)))  # known also where the rest is cut off
             named = {first}
             with suppress(OSError):

@@ -2,6 +2,9 @@
 
 import gzip
 import json
+import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -134,11 +137,10 @@ def test_a_line_of_parallel_text_without_references_is_set_aside(run, tmp_path: 
     ("content", "says"),
     [
         (b'{\n{"source": 1}\n', "in:1: every record is bad, the first one since: broken JSON"),
-        (GOOD[0].encode() + b'\n{"source": "\xff", "references": ["a"]}\n', "in:2: not UTF-8 at byte 13 of the line"),
         (gzip.compress(GOOD[0].encode() * 99)[:-9], "the gzip data ends too early"),
         (b"", "the file is empty"),
     ],
-    ids=["all bad", "not UTF-8", "cut off", "empty"],
+    ids=["all bad", "cut off", "empty"],
 )
 def test_what_is_wrong_with_the_file_as_a_whole_is_refused_all_the_same(verb, content, says, run, tmp_path: Path):
     (tmp_path / "in").write_bytes(content)
@@ -166,3 +168,38 @@ def test_a_bad_last_line_is_refused_before_the_work_begins(bad, run, tmp_path: P
     assert done.code == 2
     assert f"in.jsonl:{5}: " in done.err
     assert [path.name for path in tmp_path.iterdir()] == ["in.jsonl"]
+
+
+def test_a_line_that_is_not_utf_8_is_set_aside_with_its_bytes_escaped(run, tmp_path: Path):
+    (tmp_path / "in.jsonl").write_bytes(GOOD[0].encode() + b"\n\xff{}\n" + GOOD[1].encode())
+    done = run("expand", tmp_path / "in.jsonl", "-o", tmp_path / "out.jsonl", "--skip-bad", tmp_path / "bad")
+    assert done.code == 0, done.err
+    [one] = set_aside(tmp_path / "bad")
+    assert one == {"line": 2, "reason": "not UTF-8 at byte 1 of the line", "record": "\\xff{}"}
+
+
+def test_bad_records_do_not_become_references_of_the_input(run, tmp_path: Path):
+    for name in ("in.src", "in.ref0"):
+        (tmp_path / name).write_text("a\n")
+    done = run("convert", tmp_path / "in.src", tmp_path / "out.jsonl", "--skip-bad", tmp_path / "in.ref1")
+    assert done.code == 2
+    assert "which would be read as references; choose another name" in done.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "redirected"),
+    [
+        (["b.jsonl", "--skip-bad", "mix"], ">mix"),
+        (["b.jsonl", "--skip-bad", "/dev/stdout"], ">mix"),
+        (["-", "-o", "o.jsonl", "--skip-bad", "b.jsonl"], "<b.jsonl"),
+        (["-", "-o", "b.jsonl"], "<b.jsonl"),
+    ],
+)
+def test_a_redirected_channel_is_not_written_over(arguments, redirected, tmp_path: Path):
+    content = "\n".join(mixed()).encode()
+    (tmp_path / "b.jsonl").write_bytes(content)
+    line = shlex.join([sys.executable, "-m", "polyref", "expand", *arguments]) + redirected
+    done = subprocess.run(line, shell=True, cwd=tmp_path, capture_output=True)
+    assert done.returncode == 2
+    assert b"choose another name" in done.stderr
+    assert (tmp_path / "b.jsonl").read_bytes() == content

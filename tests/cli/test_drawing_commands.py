@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import unicodedata
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 from samples import Families
 
 from polyref import AlignSettings
+from polyref.data.reading import SAMPLE
 
 
 def record(id: str, *references: str) -> bytes:
@@ -211,3 +213,9 @@ def test_hard_alignment_refuses_what_belongs_to_soft_alignment(verb: str, option
         done = run(verb, "-", option, value, *preset, stdin=DOGS)
         assert (done.code, done.out) == (2, b"")
         assert f"{option} has no effect without --align soft; add that, or leave it out" in done.err
+
+
+def test_a_name_with_an_id_need_not_be_utf_8(run, tmp_path: Path) -> None:
+    done = run("lattice", SAMPLE, "--id", "caption-01-harbour", "-o", tmp_path / os.fsdecode(b"{id}\xff.svg"))
+    assert done.code == 0, done.err
+    assert [os.fsencode(path.name) for path in tmp_path.iterdir()] == [b"caption-01-harbour\xff.svg"]

@@ -235,3 +235,10 @@ def test_a_pipe_may_have_any_size(tmp_path: Path):
     writer.start()
     assert [line.content for line in read_lines(str(path))] == [b"a", b"b"]
     writer.join()
+
+
+def test_zstd_may_begin_with_a_frame_without_data(tmp_path: Path):
+    zstandard = pytest.importorskip("zstandard")
+    skipped = b"\x5a\x2a\x4d\x18\x03\x00\x00\x00abc"
+    content = skipped + zstandard.ZstdCompressor().compress(b"a\nb\n")
+    assert lines_of(tmp_path, content, "lines.jsonl.zst") == [(1, b"a"), (2, b"b")]

@@ -78,7 +78,7 @@ VERBS = {
 
 def make_files(folder: Path, draw: random.Random, version: int) -> None:
     words = ("a", "the", "grey", "cat", "dog", "sleeps", "is", "asleep", "on", "mat", "near", "window", "two", "red")
-    for name, count in (("data.jsonl", 3000), ("small.jsonl", 60)):
+    for name, count in (("data.jsonl", 800), ("small.jsonl", 40)):
         with (folder / name).open("w", encoding="utf-8") as stream:
             for number in range(count):
                 references = [" ".join(draw.choices(words, k=draw.randint(4, 9))) for _ in range(4)]

@@ -1,11 +1,12 @@
 """`polyref lattice`: look at the lattices of a file's examples, and draw them.
 
-Also what `matrix` needs of it: the lattices of a file's examples, and the files to draw them into.
+Also what `align` needs of it: the lattices of a file's examples, and the files to draw them into.
 """
 
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 import unicodedata
 from collections.abc import Iterator
@@ -228,7 +229,7 @@ def _not_input(path: str | None, file: str) -> str | None:
 def _room(pattern: str) -> int:
     """How many bytes an id may have in the name of a file or a folder."""
     parts = [part for part in Path(pattern).parts if _ID in part]
-    return min((_NAME_BYTES - len(part.replace(_ID, "").encode())) // part.count(_ID) for part in parts)
+    return min((_NAME_BYTES - len(os.fsencode(part.replace(_ID, "")))) // part.count(_ID) for part in parts)
 
 
 def _file_name(id: str, room: int, taken: set[str]) -> str:

@@ -13,6 +13,7 @@ import errno
 import gzip
 import io
 import os
+import re
 import stat
 import sys
 import tempfile
@@ -34,6 +35,7 @@ MAX_LINE_BYTES = 64 * 1024 * 1024
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _GZIP_MAGIC = b"\x1f\x8b"
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
+_ZSTD_SKIPPED = rb"[\x50-\x5f]\x2a\x4d\x18"  # a frame without data may stand before the others
 _BUFFER_BYTES = 1 << 16
 # A thousand bytes of zstd may stand for 32 million, and all that a piece stands for comes at once.
 _ZSTD_PIECE_BYTES = 1 << 10
@@ -243,7 +245,7 @@ def _decompressed(magic: bytes, raw: BinaryIO, path: str, name: str) -> BinaryIO
     """The stream of decompressed bytes; None where nothing is compressed."""
     if magic.startswith(_GZIP_MAGIC):
         return cast(BinaryIO, gzip.GzipFile(fileobj=_replayed(magic, raw)))
-    if magic == _ZSTD_MAGIC:
+    if magic == _ZSTD_MAGIC or re.fullmatch(_ZSTD_SKIPPED, magic):
         return _stream(_unpacked(_replayed(magic, raw), name))
     for suffix, kind in ((".gz", "gzip"), (".zst", "zstd")):
         if magic and path.endswith(suffix):
@@ -335,11 +337,11 @@ def check_output_is_none_of(output: str, read: Mapping[str, str | os.PathLike[st
 
     What was not given (None) is left out, and so is what cannot be looked at: opening it says why.
     """
-    written = None if output == "-" else _file_at(output)
+    written = _file_at(sys.stdout.buffer if output == "-" else output)
     if written is None:
         return
     for what, path in read.items():
-        found = None if path is None or path == "-" else _file_at(path)
+        found = None if path is None else _file_at(sys.stdin.buffer if path == "-" else path)
         if found is not None and os.path.samestat(found, written):
             raise OutputError(f"{output}: this is {what}; choose another name for the output")
 

@@ -24,7 +24,6 @@ from polyref.data.formats.parquet import MAGIC
 from polyref.data.opening import (
     MAX_LINE_BYTES,
     Line,
-    decoded,
     display_name,
     identity,
     located,
@@ -158,8 +157,7 @@ class Input:
                 error.file = error.file or self.name
                 if bad is None:
                     raise
-                # A file that is not UTF-8 is wrong as a whole, and is refused here.
-                text = decoded(line.content, self.name, line.number)
+                text = line.content.decode("utf-8", "backslashreplace")
                 one = {"line": error.line or line.number, "reason": error.problem, "record": text}
                 bad.write(record_line(one) + b"\n")
                 losses.add("bad records")

@@ -126,6 +126,9 @@ def open_bad(path: str | None, input: Input, output: str) -> Iterator[BinaryIO |
     place = os.path.realpath(path)
     if path == "-" or place == os.path.realpath(output) or belongs_to(place, output):
         raise SettingsError(f"is {path}, where the output goes", "choose another name", key="skip_bad")
+    if input.parallel_files() is not None and belongs_to(place, input.paths[0]):
+        raise SettingsError(f"is {path}, which would be read as references", "choose another name", key="skip_bad")
+    check_output_is_none_of(path, {"standard output": "/dev/fd/1" if output == "-" else None})
     check_not_input(path, input)
     with open_output(path) as stream:
         yield stream

@@ -169,18 +169,24 @@ def _read(path: str | PathLike[str]) -> Layer:
         return Layer(str(path), _parsed(text), text)
     except UnicodeDecodeError:
         raise InputError("is not text", "give a recipe in TOML", file=str(path)) from None
+    except _TooMuchError as error:
+        raise InputError(str(error), "give a recipe", file=str(path)) from None
     except ValueError as error:  # of TOML, and of numbers with thousands of digits
         raise InputError(f"is not TOML ({error})", "repair it", file=str(path)) from None
+
+
+class _TooMuchError(ValueError):
+    """Perhaps TOML, but no recipe."""
 
 
 def _parsed(text: str) -> dict[str, Any]:
     """The tables of a text in TOML; a ValueError if it is not, or if no recipe looks like that."""
     if len(text) > _MOST_CHARACTERS:
-        raise ValueError(f"more than {_MOST_CHARACTERS:,} characters")
+        raise _TooMuchError(f"has more than {_MOST_CHARACTERS:,} characters")
     with suppress(RecursionError):
         if not _DEEP_KEY.search(text) and _levels(found := tomllib.loads(text)) <= _MOST_LEVELS:
             return found
-    raise ValueError(f"more than {_MOST_LEVELS} levels of tables and lists")
+    raise _TooMuchError(f"has more than {_MOST_LEVELS} levels of tables and lists")
 
 
 def _levels(value: Any) -> int:
