@@ -56,6 +56,15 @@ def frames(words: Sequence[str], common: frozenset[str]) -> list[tuple[str, ...]
     return [tuple(frame[k : k + FRAME]) for k in range(max(1, len(frame) - FRAME + 1))]
 
 
+def surprise(counts: Sequence[int]) -> float:
+    """-log of the chance that what comes next was never seen: the share of what was seen once (Good and Turing).
+
+    In a small file much is new, and that something is new says little.
+    """
+    once = sum(count == 1 for count in counts)
+    return float(-np.log((once + 0.5) / (sum(counts) + 1.0)))
+
+
 @dataclass(frozen=True)
 class Pairs:
     """Of words a and b, summed over the examples that have both in some reference:
@@ -80,8 +89,10 @@ class Corpus:
     frequency: Counter[str]  # examples with a word
     attested: Counter[tuple[str, ...]]  # examples with a run of 2 to LONGEST words
     common: frozenset[str]  # the words that frames keep
-    frames: frozenset[tuple[str, ...]]  # all frames of all references
+    frames: Counter[tuple[str, ...]]  # examples with a frame
     pairs: Pairs
+    run_surprise: float  # of a run of 3 words that no example has
+    frame_surprise: float
 
     @staticmethod
     def of(examples: Iterable[References]) -> Corpus:
@@ -96,8 +107,13 @@ class Corpus:
             attested.update({run for one in references for n in range(2, LONGEST + 1) for run in runs(one, n)})
             said.append(sets)
         common = frozenset([word for word, _ in written.most_common(FRAME_WORDS)])
-        seen = frozenset([frame for references in kept for one in references for frame in frames(one, common)])
-        return Corpus(len(said), frequency, attested, common, seen, _pairs(said, frequency))
+        seen: Counter[tuple[str, ...]] = Counter()
+        for references in kept:
+            seen.update({frame for one in references for frame in frames(one, common)})
+        of_runs = surprise([count for run, count in attested.items() if len(run) == 3])
+        of_frames = surprise(list(seen.values()))
+        pairs = _pairs(said, frequency)
+        return Corpus(len(said), frequency, attested, common, seen, pairs, of_runs, of_frames)
 
     def others_with(self, run: tuple[str, ...], own: frozenset[tuple[str, ...]]) -> int:
         """Other examples that have this run of words; `own` are the runs of the example itself."""

@@ -23,10 +23,11 @@ from polyref.lattice import Lattice
 
 MOST_COMMON = 0.6  # share of the examples from which on a word says nothing
 FREQUENT = 150  # the other way to tell: the first words of a frequency table say nothing
-DROP_WEIGHT = 0.2  # for each unit of log-probability
-PAIRS_WEIGHT = 0.5
-MOST_RISK = 2.25
-MOST_RISK_COUNTS = 2.0  # without a language model
+SURPRISE_WEIGHT, MOST_SURPRISE = 0.5, 3.0
+DROP_WEIGHT, MOST_DROP = 0.2, 15.0
+PAIRS_WEIGHT, MOST_PAIRS = 0.5, 2.5
+MOST_RISK = 1.75
+MOST_RISK_COUNTS = 1.25  # without a language model
 
 By = Literal["file", "table"]
 
@@ -46,13 +47,15 @@ class Case:
     @cached_property
     def seam_counts(self) -> float:
         """What counts alone tell about the seams: odd frames, unseen runs, words that no reference brings together."""
-        frames = min(m.odd_frames(self.setting, self.words), 2)
-        runs = min(m.unseen(self.setting, self.words, 3), 2)
-        return frames + runs + PAIRS_WEIGHT * min(m.new_pairs(self.setting, self.counts), 2.5)
+        corpus = self.setting.corpus
+        frames = min(m.odd_frames(self.setting, self.words) * corpus.frame_surprise, MOST_SURPRISE)
+        runs = min(m.unseen(self.setting, self.words, 3) * corpus.run_surprise, MOST_SURPRISE)
+        pairs = min(m.new_pairs(self.setting, self.counts), MOST_PAIRS)
+        return SURPRISE_WEIGHT * (frames + runs) + PAIRS_WEIGHT * pairs
 
     @property
     def risk(self) -> float:
-        return self.seam_counts + DROP_WEIGHT * min(self.drop or 0.0, 15.0)
+        return self.seam_counts + DROP_WEIGHT * min(self.drop or 0.0, MOST_DROP)
 
 
 Rule = Callable[[Case], bool]
