@@ -87,6 +87,8 @@ class Corpus:
 
     examples: int
     frequency: Counter[str]  # examples with a word
+    said: Counter[str]  # references with a word
+    said_again: Counter[str]  # references that have it more than once
     attested: Counter[tuple[str, ...]]  # examples with a run of 2 to LONGEST words
     common: frozenset[str]  # the words that frames keep
     frames: Counter[tuple[str, ...]]  # examples with a frame
@@ -99,8 +101,14 @@ class Corpus:
         frequency: Counter[str] = Counter()
         attested: Counter[tuple[str, ...]] = Counter()
         written: Counter[str] = Counter()
+        once: Counter[str] = Counter()
+        again: Counter[str] = Counter()
         said, kept = [], list(examples)
         for references in kept:
+            for one in references:
+                counts = Counter(part for word in one for part in parts(word))
+                once.update(counts.keys())
+                again.update([part for part, count in counts.items() if count > 1])
             written.update({word for one in references for word in one if not is_mark(word)})
             sets = [frozenset(part for word in one for part in parts(word)) for one in references]
             frequency.update(frozenset().union(*sets))
@@ -113,7 +121,7 @@ class Corpus:
         of_runs = surprise([count for run, count in attested.items() if len(run) == 3])
         of_frames = surprise(list(seen.values()))
         pairs = _pairs(said, frequency)
-        return Corpus(len(said), frequency, attested, common, seen, pairs, of_runs, of_frames)
+        return Corpus(len(said), frequency, once, again, attested, common, seen, pairs, of_runs, of_frames)
 
     def others_with(self, run: tuple[str, ...], own: frozenset[tuple[str, ...]]) -> int:
         """Other examples that have this run of words; `own` are the runs of the example itself."""

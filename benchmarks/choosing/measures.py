@@ -40,6 +40,7 @@ class Setting:
     linked: frozenset[frozenset[str]]
     corpus: Corpus
     content: frozenset[str]  # words of the references that say something
+    once: frozenset[str]  # words that people hardly ever say twice in one reference
     _same: dict[tuple[str, str], bool] = field(default_factory=dict)
 
     @cached_property
@@ -120,15 +121,15 @@ def one_stem(a: str, b: str) -> bool:
 
 
 def repeated(setting: Setting, counts: Counter[str]) -> int:
-    """Content words more often than in any gold reference."""
-    return sum(max(0, count - setting.most[w]) for w, count in counts.items() if w in setting.content)
+    """Words more often than in any gold reference, but for those that people often repeat."""
+    return sum(max(0, count - setting.most[w]) for w, count in counts.items() if w in setting.once)
 
 
 def repeated_alike(setting: Setting, counts: Counter[str]) -> int:
     """The same with words that count as one."""
     worst = 0
     for word in counts:
-        if word in setting.content:
+        if word in setting.once:
             gold = max(setting.alike(word, one) for one in setting.counts)
             worst = max(worst, setting.alike(word, counts) - gold)
     return worst

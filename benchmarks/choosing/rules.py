@@ -22,6 +22,7 @@ from polyref.encode import ContextEncoder
 from polyref.lattice import Lattice
 
 MOST_COMMON = 0.6  # share of the examples from which on a word says nothing
+MOST_AGAIN = 0.1  # share of the references with a word that say it again; above, a word may be repeated
 FREQUENT = 150  # the other way to tell: the first words of a frequency table say nothing
 SURPRISE_WEIGHT, MOST_SURPRISE = 0.5, 3.0
 DROP_WEIGHT, MOST_DROP = 0.2, 15.0
@@ -67,9 +68,10 @@ def setting_of(lattice: Lattice, corpus: Corpus, frequent: frozenset[str] | None
     words = {part for one in references for word in one for part in parts(word)}
     if frequent is None:
         content = [word for word in words if corpus.frequency[word] <= MOST_COMMON * corpus.examples]
+        once = [word for word in words if corpus.said_again[word] <= MOST_AGAIN * corpus.said[word]]
     else:
-        content = [word for word in words if word not in frequent]
-    return Setting(references, linked_words(lattice), corpus, frozenset(content))
+        content = once = [word for word in words if word not in frequent]
+    return Setting(references, linked_words(lattice), corpus, frozenset(content), frozenset(once))
 
 
 def linked_words(lattice: Lattice) -> frozenset[frozenset[str]]:
@@ -100,7 +102,7 @@ def drops(
 
 
 def not_repeated(case: Case) -> bool:
-    """No content word more often than in the gold reference that says it most."""
+    """No word more often than in the gold reference that says it most, but for those that people often repeat."""
     return m.repeated(case.setting, case.counts) == 0
 
 
