@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import combinations
 
@@ -41,7 +41,6 @@ class Setting:
     corpus: Corpus
     content: frozenset[str]  # words of the references that say something
     once: frozenset[str]  # words that people hardly ever say twice in one reference
-    _same: dict[tuple[str, str], bool] = field(default_factory=dict)
 
     @cached_property
     def counts(self) -> list[Counter[str]]:
@@ -66,19 +65,26 @@ class Setting:
 
     def same(self, a: str, b: str) -> bool:
         """Whether two words count as one: equal, of one stem, linked, or alternatives in the whole file."""
-        if a == b:
-            return True
-        key = (a, b) if a < b else (b, a)
-        if key not in self._same:
-            self._same[key] = (
-                frozenset(key) in self.linked
-                or one_stem(a, b)
-                or (self.exclusion(a, b) >= ALTERNATIVES and self.corpus.lift(a, b) >= LIFT)
-            )
-        return self._same[key]
+        return (
+            a == b
+            or frozenset((a, b)) in self.linked
+            or one_stem(a, b)
+            or (self.corpus.lift(a, b) >= LIFT and self.exclusion(a, b) >= ALTERNATIVES)
+        )
 
-    def alike(self, a: str, counts: Counter[str]) -> int:
-        return sum(count for b, count in counts.items() if self.same(a, b))
+    @cached_property
+    def group(self) -> dict[str, list[str]]:
+        """For each word of the references, those that count as the same."""
+        return {a: [b for b in self.most if self.same(a, b)] for a in self.most}
+
+    def alike(self, word: str, counts: Counter[str]) -> int:
+        """How often a word is said, by itself or by words that count as the same."""
+        return sum([counts[other] for other in self.group[word]])
+
+    @cached_property
+    def most_alike(self) -> dict[str, int]:
+        """How often the gold reference that says a word most says it, or what counts as the same."""
+        return {word: max(self.alike(word, one) for one in self.counts) for word in self.once}
 
     @cached_property
     def required(self) -> list[str]:
@@ -127,12 +133,8 @@ def repeated(setting: Setting, counts: Counter[str]) -> int:
 
 def repeated_alike(setting: Setting, counts: Counter[str]) -> int:
     """The same with words that count as one."""
-    worst = 0
-    for word in counts:
-        if word in setting.once:
-            gold = max(setting.alike(word, one) for one in setting.counts)
-            worst = max(worst, setting.alike(word, counts) - gold)
-    return worst
+    once = counts.keys() & setting.once
+    return max([setting.alike(word, counts) - setting.most_alike[word] for word in once], default=0)
 
 
 def excluded(setting: Setting, counts: Counter[str], content_only: bool = True) -> float:
