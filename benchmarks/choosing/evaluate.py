@@ -88,7 +88,7 @@ def tables(items: Sequence[Item], cases: Sequence[Case], rules: dict[str, Rule],
     columns = ["kept", "bad among kept (95 %)", "good lost (95 %)"]
     rows = [[name, *_cells(keep, bad, good)] for name, keep in kept.items()]
     by_group = []
-    for group in [*dict.fromkeys(item.set for item in items), "hard", "soft"]:
+    for group in dict.fromkeys([*[item.set for item in items], *sorted(item.method for item in items)]):
         inside = np.array([group in (item.set, item.method) for item in items])
         before = f"{bad[inside].mean():.1%}"
         by_group.append([group, before, *_cells(kept[chosen][inside], bad[inside], good[inside])])

@@ -22,8 +22,8 @@ from time import perf_counter
 
 import numpy as np
 
-from benchmarks.choosing.evaluate import corpus_of
 from benchmarks.choosing.corpus import Corpus
+from benchmarks.choosing.evaluate import corpus_of
 from benchmarks.choosing.rules import CHOSEN, RULES, Case, Rule, drops, setting_of
 from benchmarks.table import Table
 from polyref import Example, Lattice, read
@@ -89,7 +89,7 @@ def choose(lattice: Lattice, example: Example, corpus: Corpus, rule: Rule | None
     return Left(wanted, chosen, depth, judged, lattice.new, str(example.source), setting.references)
 
 
-# -- said twice, lost, nameless: by the slots of the input, which no rule has seen ----------------------------------------
+# -- said twice, lost, nameless: by the slots of the input, which no rule has seen --------------------------------------
 
 
 def slot_faults(left: Left) -> Counter[str]:

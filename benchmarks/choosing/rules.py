@@ -177,7 +177,7 @@ def every(rules: Sequence[Rule], case: Case) -> bool:
     return all(rule(case) for rule in rules)
 
 
-CONTENT: tuple[Rule, ...] = (not_twice, all_shared_words, nothing_lost, covers_enough, negated_as_gold)
+CONTENT: tuple[Rule, ...] = (not_repeated, not_twice, all_shared_words, nothing_lost, covers_enough, negated_as_gold)
 FORM: tuple[Rule, ...] = (balanced, new_without_marks)
 
 RULES: dict[str, Rule] = {
