@@ -67,11 +67,19 @@ def candidates(lattice: Lattice, found: Found) -> Iterator[tuple[tuple[str, ...]
         yield words, [place[int(origin[arc])] for arc in arcs]
 
 
-def choose(lattice: Lattice, example: Example, corpus: Corpus, rule: Rule | None, model: ContextEncoder | None) -> Left:
+def choose(
+    lattice: Lattice,
+    example: Example,
+    corpus: Corpus,
+    rule: Rule | None,
+    model: ContextEncoder | None,
+    *,
+    look_at: int = LOOKED_AT,
+) -> Left:
     """The best sentences that pass; the model is asked only about those that pass without it."""
     setting = setting_of(lattice, corpus)
     wanted = max(0, WANTED - len(setting.references))
-    found = lattice.search(LOOKED_AT if rule else wanted, SearchSettings())
+    found = lattice.search(look_at if rule else wanted, SearchSettings())
     waiting = enumerate(candidates(lattice, found), 1)
     chosen: list[tuple[str, ...]] = []
     depth = judged = 0
@@ -89,7 +97,7 @@ def choose(lattice: Lattice, example: Example, corpus: Corpus, rule: Rule | None
     return Left(wanted, chosen, depth, judged, lattice.new, str(example.source), setting.references)
 
 
-# -- said twice, lost, nameless: by the slots of the input, which no rule has seen --------------------------------------
+# -- said twice, lost, nameless: by the slots of the input, which no rule has seen -------------------------------------
 
 
 def slot_faults(left: Left) -> Counter[str]:
@@ -146,6 +154,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     folder = os.environ.get("POLYREF_DATA")
     parser.add_argument("--data", metavar="FOLDER", type=Path, default=folder, help="also: POLYREF_DATA")
     parser.add_argument("--examples", metavar="N", type=int, default=300, help="the first so many of each set")
+    parser.add_argument("--look-at", metavar="N", type=int, default=LOOKED_AT, help="sentences, best first by BLEU")
+    parser.add_argument("--set", choices=list(SETS), action="append", help="this one alone")
     parser.add_argument("--align", choices=("hard", "soft"), default="soft")
     settings = parser.parse_args(arguments)
     if settings.data is None:
@@ -156,7 +166,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "content, form": (RULES["content, form"], None),
         CHOSEN: (RULES[CHOSEN], model),
     }
-    for name, (path, given) in SETS.items():
+    for name in settings.set or SETS:
+        path, given = SETS[name]
         corpus = corpus_of(settings.data / path, given)
         examples = list(islice(read(settings.data / path), settings.examples))
         made = AlignSettings(align=settings.align)
@@ -164,15 +175,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
             Lattice.from_references([one.text for one in example.references[:given]], align=made)
             for example in examples
         ]
+        both = list(zip(lattices, examples, strict=True))
         for rule_name, tools in chosen.items():
             started = perf_counter()
-            found = [choose(*pair, corpus, *tools) for pair in zip(lattices, examples, strict=True)]
+            found = [choose(*pair, corpus, *tools, look_at=settings.look_at) for pair in both]
             rows.append(row_of(name, rule_name, found, perf_counter() - started))
     columns = [
         f"examples with {WANTED}", "references", "depth (median / 90 % / most)", "lattice exhausted, of those short",
         "words: twice / lost", "slots: twice / lost / no name", "per example",
     ]  # fmt: skip
-    title = f"What is left of the best {LOOKED_AT:,} by BLEU, {settings.align} alignment, {settings.examples} examples"
+    title = f"The best {settings.look_at:,} by BLEU, {settings.align} alignment, {settings.examples} examples"
     print(Table(title, ["", *columns], rows).markdown())
 
 
