@@ -94,7 +94,9 @@ def _references(path: Path, ids: set[str]) -> dict[str, tuple[str, ...]]:
         if example.id in ids
     }
     for id in sorted(ids - set(found)):
-        raise InputError(f'there is no example "{id}"', "take the version of the data set that was read", file=path)
+        raise InputError(
+            f'there is no example "{id}"', "take the version of the data set that was read", file=str(path)
+        )
     return found
 
 

@@ -1,0 +1,5 @@
+"""The command: see evaluate.py."""
+
+from benchmarks.choosing.evaluate import main
+
+main()
