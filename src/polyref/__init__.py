@@ -3,9 +3,7 @@
 A name is imported when it is first used: `import polyref` takes no time, and the command heeds signals at once.
 """
 
-from importlib import import_module
-from importlib.util import find_spec
-from typing import TYPE_CHECKING
+TYPE_CHECKING = False  # as in typing, which need not be loaded for it
 
 if TYPE_CHECKING:
     from polyref.align import AlignSettings as AlignSettings
@@ -75,6 +73,9 @@ __all__ = sorted(name for name, room in _ROOMS.items() if room != "feed.pytorch"
 
 
 def __getattr__(name: str) -> object:
+    from importlib import import_module
+    from importlib.util import find_spec
+
     if name in _ROOMS:
         globals()[name] = found = getattr(import_module(f"polyref.{_ROOMS[name]}"), name)
         return found

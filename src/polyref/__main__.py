@@ -2,7 +2,6 @@
 
 import os
 import signal
-from types import FrameType
 
 
 def run() -> None:
@@ -15,7 +14,7 @@ def run() -> None:
     main()
 
 
-def _leave(number: int, frame: FrameType | None) -> None:
+def _leave(number: int, frame: object) -> None:
     try:
         os.write(2, b"polyref: stopped\n")
     finally:

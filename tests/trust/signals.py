@@ -126,7 +126,9 @@ def signalled(verb: Verb, folder: Path, number: signal.Signals, after: float) ->
     process.send_signal(number)
     _, said = process.communicate(timeout=LONGEST_WAIT)
     lines = said.decode(errors="replace").strip().splitlines()
-    wrong = []
+    wrong: list[str] = []
+    if "KeyboardInterrupt" in lines[-1:] and "polyref" not in said.decode(errors="replace"):
+        return process.returncode, wrong  # Python was not yet ready to run anything of polyref
     # Before the command has its handlers, and when Python has let go of them, a signal ends the process by itself.
     if process.returncode not in (0, CODES[number], -number):
         wrong.append(f"exit code {process.returncode}: {lines[-3:]}")
