@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -40,6 +41,14 @@ def cache_of_our_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]
         patch.setenv("NUMBA_CACHE_DIR", str(kernels))
         patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
         yield
+
+
+@pytest.fixture(scope="module", autouse=True)
+def garbage_of_its_own() -> Iterator[None]:
+    """What a module leaves goes at its end: collected in a forked process, a session of onnxruntime waits for ever for
+    threads that the fork has not taken along."""
+    yield
+    gc.collect()
 
 
 @pytest.fixture
