@@ -128,7 +128,7 @@ def open_bad(path: str | None, input: Input, output: str) -> Iterator[BinaryIO |
         raise SettingsError(f"is {path}, where the output goes", "choose another name", key="skip_bad")
     if input.parallel_files() is not None and belongs_to(place, input.paths[0]):
         raise SettingsError(f"is {path}, which would be read as references", "choose another name", key="skip_bad")
-    check_output_is_none_of(path, {"standard output": "/dev/fd/1" if output == "-" else None})
+    check_output_is_none_of(output, {"where bad records go": path})
     check_not_input(path, input)
     with open_output(path) as stream:
         yield stream
