@@ -9,6 +9,7 @@ import stat
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -225,7 +226,12 @@ def test_a_signal_that_another_thread_receives_waits_as_well(tmp_path: Path, mon
     thread = threading.Thread(target=ended.wait)
     thread.start()
     try:
-        at_rename(monkeypatch, 1, lambda: signal.pthread_kill(thread.ident, signal.SIGTERM))
+
+        def signalled() -> None:
+            signal.pthread_kill(thread.ident, signal.SIGTERM)
+            time.sleep(0.5)  # until the other thread has it: that takes a moment on a busy machine
+
+        at_rename(monkeypatch, 1, signalled)
         with pytest.raises(StoppedError):
             write_set(tmp_path, b"new")
     finally:
