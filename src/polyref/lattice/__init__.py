@@ -3,8 +3,8 @@
 A module imports only from those before it in this order:
 
     references    checked, numbered, encoded
-    plain/        automaton, product, ranking, search, sampling
-    compiled/     automaton, product, ranking, search: the same in numba kernels
+    plain/        automaton, product, rules, ranking, search, sampling
+    compiled/     automaton, product, ranking, rules, search: the same in numba kernels
     engine        which of the two runs
     writing       a sentence as a person would type it
     lattice       the Lattice: merge, keep, restore
@@ -14,10 +14,12 @@ from polyref.lattice.engine import AutoEngine, CompiledEngine, Engine, EngineNam
 from polyref.lattice.lattice import Arc, Lattice, Sentence, keep, merge, restore
 from polyref.lattice.plain.automaton import START
 from polyref.lattice.plain.ranking import Candidate
+from polyref.lattice.plain.rules import CAUSES, Rule, Rules
 from polyref.lattice.plain.search import Found, SearchSettings
 from polyref.lattice.references import check_encoder, check_references, prepare, tokenized
 
 __all__ = [
+    "CAUSES",
     "START",
     "Arc",
     "AutoEngine",
@@ -28,6 +30,8 @@ __all__ = [
     "Found",
     "Lattice",
     "PlainEngine",
+    "Rule",
+    "Rules",
     "SearchSettings",
     "Sentence",
     "check_encoder",

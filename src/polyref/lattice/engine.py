@@ -21,6 +21,7 @@ from polyref.align.alignment import Matrix, MergeOrder, plan_merges, restrain, s
 from polyref.align.veto import Exclusions
 from polyref.errors import SettingsError
 from polyref.lattice.plain.automaton import MAX_STATES, Automaton, build, determinise
+from polyref.lattice.plain.rules import Rules
 from polyref.lattice.plain.sampling import Matcher
 from polyref.lattice.plain.search import Found, Task, search
 from polyref.lattice.references import Numbering
@@ -32,6 +33,7 @@ Known = npt.NDArray[np.bool_]
 EngineName = Literal["auto", "plain", "compiled"]
 BeforeCompiling = Callable[[str], None]
 _NO_MATRIX = np.zeros((0, 0), np.int32)
+_NO_RULES = Rules((), ()).arrays
 
 # Plain Python needs some 5 microseconds for each pair of words that is aligned, everything after it included. It goes
 # on until that would have paid for loading the compiled kernels, or for compiling them where that was never done.
@@ -132,7 +134,8 @@ class CompiledEngine:
 
     def search(self, numbering: Numbering, automaton: Automaton, task: Task) -> Found | None:
         kernels = self._search
-        status, counts, path, nodes, exact = _run(
+        rules = _NO_RULES if task.rules is None else task.rules.arrays
+        status, counts, path, nodes, exact, left_out = _run(
             kernels.search,
             numbering,
             len(numbering.vocabulary),
@@ -145,13 +148,15 @@ class CompiledEngine:
             task.marks,
             np.array([task.node_budget, task.tie_limit]),
             task.max_bounds or 0,
+            *rules,
         )
         if status == kernels.TOO_LARGE:
             return None
         if status == kernels.UNDECIDED:
             return search(automaton, numbering.references, task)
-        lengths, orders, products = counts.T.tolist()
-        return Found(path.tolist(), lengths, orders, products, exact and automaton.deterministic, nodes)
+        lengths, orders, products, crossings = counts.T.tolist()
+        exact = exact and automaton.deterministic
+        return Found(path.tolist(), lengths, orders, products, crossings, exact, nodes, tuple(left_out.tolist()))
 
 
 def _run(kernel: Callable[..., Any], numbering: Numbering, *arguments: Any) -> Any:

@@ -13,7 +13,7 @@ from polyref.lattice.compiled.automaton import ARC_WORD
 from polyref.score.kernels import MAX_ORDER
 
 CLOSE = 1e-12
-LENGTH, ORDER, PRODUCT = 0, 1, 2  # the columns of counts
+LENGTH, ORDER, PRODUCT, CROSSED = 0, 1, 2, 3  # the columns of counts
 U64_A = np.uint64(0x9E3779B97F4A7C15)
 U64_B = np.uint64(0xBF58476D1CE4E5B9)
 U64_EMPTY = np.uint64(0x243F6A8885A308D3)
@@ -26,6 +26,7 @@ class Ranked(NamedTuple):
     counts: int64[:, ::1]
     logs: float64[::1]
     hashes: uint64[::1]
+    cores: uint64[::1]
     paths: int32[:, ::1]
 
 
@@ -36,8 +37,9 @@ ranked_type = types.NamedTuple(list(Ranked.__annotations__.values()), Ranked)
 def new_ranking(size, longest):
     return Ranked(
         np.arange(size + 1).astype(np.int32),
-        np.empty((size + 1, 3), np.int64),
+        np.zeros((size + 1, 4), np.int64),
         np.empty(size + 1, np.float64),
+        np.empty(size + 1, np.uint64),
         np.empty(size + 1, np.uint64),
         np.empty((size + 1, longest), np.int32),
     )
@@ -126,17 +128,17 @@ def compare_scores(lengths, order, length, product, other_length, other_product,
     return settle(lengths, order, length, product, other_length, other_product, apart, undecided)
 
 
-@kernel("int64(int64[:, ::1], int64, int64, int64, int64, int64, boolean[::1])")
-def least_product(lengths, order, length, than_length, than_product, wanted, undecided):
-    """The least product with which a sentence of `length` scores as high as the other (wanted 0), or above (1)."""
+@kernel("int64(int64[:, ::1], int64, int64, int64, int64, boolean[::1])")
+def least_product(lengths, order, length, than_length, than_product, undecided):
+    """The least product with which a sentence of `length` scores as high as the other."""
     if length == than_length:
-        return than_product + wanted
+        return than_product
     behind = log_score(lengths, order, than_length, than_product) - min(0.0, 1.0 - lengths[length, 0] / length)
     totals = lengths[length, order]
     if behind > 1e-6:
         return totals + 1  # more than any sentence has
     product = max(np.int64(1), np.int64(totals * np.exp(order * behind) * (1 - 1e-12)) - 1)
-    while compare_scores(lengths, order, length, product, than_length, than_product, undecided) < wanted:
+    while compare_scores(lengths, order, length, product, than_length, than_product, undecided) < 0:
         product += 1
     return product
 
@@ -152,35 +154,57 @@ def compare_words(arcs, paths, counts, slot, other):
 
 
 @kernel(
-    "int64(int32[::1], int64[:, ::1], float64[::1], uint64[::1], int32[:, ::1], int64, int32[:, ::1], int64,"
-    " int64[:, ::1], boolean[::1])",
+    "int64(int32[:, ::1], int64[:, ::1], float64[::1], uint64[::1], int32[:, ::1], int64[:, ::1], int64, int64,"
+    " boolean[::1])"
+)
+def compare(arcs, counts, logs, hashes, paths, lengths, slot, other, undecided):
+    """Above 0 if the candidate in `slot` ranks before the other; 0 only if they are the same sentence."""
+    length, order, product, hashed = counts[slot, LENGTH], counts[slot, ORDER], counts[slot, PRODUCT], hashes[slot]
+    rank = order - counts[other, ORDER]
+    if rank == 0:
+        other_length, other_product = counts[other, LENGTH], counts[other, PRODUCT]
+        if length == other_length:
+            rank = product - other_product
+        else:
+            apart = logs[slot] - logs[other]
+            rank = settle(lengths, order, length, product, other_length, other_product, apart, undecided)
+    if rank == 0:
+        rank = counts[other, CROSSED] - counts[slot, CROSSED]
+    if rank == 0 and hashed != hashes[other]:
+        rank = 1 if hashed < hashes[other] else -1
+    return rank if rank else compare_words(arcs, paths, counts, slot, other)
+
+
+@kernel(
+    "int64(int32[::1], int64[:, ::1], float64[::1], uint64[::1], uint64[::1], int32[:, ::1], int64, int32[:, ::1],"
+    " int64, int64[:, ::1], boolean, boolean[::1])",
     inline=True,
 )
-def insert(index, counts, logs, hashes, paths, filled, arcs, slot, lengths, undecided):
+def insert(index, counts, logs, hashes, cores, paths, filled, arcs, slot, lengths, judged, undecided):
     """Rank the candidate in the spare `slot` among the first `filled`; return how many there are now.
 
-    The first five arrays are a Ranked. A sentence that is there already is left out.
+    The first six arrays are a Ranked. A sentence that is there already is left out; if it is `judged`, the worse one of
+    two with the same core is.
     """
-    length, order, product, hashed = counts[slot, LENGTH], counts[slot, ORDER], counts[slot, PRODUCT], hashes[slot]
-    logs[slot] = log_score(lengths, order, length, product)
+    logs[slot] = log_score(lengths, counts[slot, ORDER], counts[slot, LENGTH], counts[slot, PRODUCT])
+    if judged:
+        for place in range(filled):
+            other = index[place]
+            if cores[other] == cores[slot]:
+                if compare(arcs, counts, logs, hashes, paths, lengths, slot, other, undecided) <= 0:
+                    return filled
+                filled -= 1
+                for k in range(place, filled):
+                    index[k] = index[k + 1]
+                index[filled] = other
+                break
     low, high = 0, filled
     while low < high:
         middle = (low + high) // 2
         other = index[middle]
-        rank = order - counts[other, ORDER]
+        rank = compare(arcs, counts, logs, hashes, paths, lengths, slot, other, undecided)
         if rank == 0:
-            other_length, other_product = counts[other, LENGTH], counts[other, PRODUCT]
-            if length == other_length:
-                rank = product - other_product
-            else:
-                apart = logs[slot] - logs[other]
-                rank = settle(lengths, order, length, product, other_length, other_product, apart, undecided)
-        if rank == 0 and hashed != hashes[other]:
-            rank = 1 if hashed < hashes[other] else -1
-        if rank == 0:
-            rank = compare_words(arcs, paths, counts, slot, other)
-            if rank == 0:
-                return filled
+            return filled
         if rank > 0:
             high = middle
         else:
@@ -199,10 +223,11 @@ def insert(index, counts, logs, hashes, paths, filled, arcs, slot, lengths, unde
 
 
 @kernel(
-    "boolean(int32[::1], int64[:, ::1], float64[::1], uint64[::1], int64, int64[:, ::1], int64, int64, int64, uint64)",
+    "boolean(int32[::1], int64[:, ::1], float64[::1], uint64[::1], int64, int64[:, ::1], int64, int64, int64, int64,"
+    " uint64)",
     inline=True,
 )
-def is_worse(index, counts, logs, hashes, filled, lengths, order, length, product, hashed):
+def is_worse(index, counts, logs, hashes, filled, lengths, order, length, product, crossed, hashed):
     """Whether a sentence clearly ranks behind a full ranking: what most sentences do, so it is asked first."""
     size = len(index) - 1
     if filled < size:
@@ -211,28 +236,31 @@ def is_worse(index, counts, logs, hashes, filled, lengths, order, length, produc
     if order != counts[last, ORDER]:
         return order < counts[last, ORDER]
     if length == counts[last, LENGTH]:
-        last_product = counts[last, PRODUCT]
-        return product < last_product or (product == last_product and hashed > hashes[last])
+        if product != counts[last, PRODUCT]:
+            return product < counts[last, PRODUCT]
+        if crossed != counts[last, CROSSED]:
+            return crossed > counts[last, CROSSED]
+        return hashed > hashes[last]
     return log_score(lengths, order, length, product) < logs[last] - CLOSE
 
 
-@kernel(
-    "int64(int32[::1], int64[:, ::1], int64, int64, int64, int64[:, ::1], int64[::1], int64, boolean[::1])", inline=True
-)
-def needed(index, counts, filled, length, order, lengths, floors, above, undecided):
-    """What a sentence must reach to be ranked: as much as the last one of a full ranking, or (above 1) more."""
+@kernel("int64(int32[::1], int64[:, ::1], int64, int64, int64, int64[:, ::1], int64[::1], boolean[::1])", inline=True)
+def needed(index, counts, filled, length, order, lengths, floors, undecided):
+    """The product that a sentence must reach to be ranked: what the last one of a full ranking scores."""
     need = floors[length]
     if filled == len(index) - 1:
         last = index[filled - 1]
         last_length, last_product = counts[last, LENGTH], counts[last, PRODUCT]
-        need = max(need, least_product(lengths, order, length, last_length, last_product, above, undecided))
+        need = max(need, least_product(lengths, order, length, last_length, last_product, undecided))
     return need
 
 
-@kernel("boolean(int32[:, ::1], int32[:, ::1], int64[:, ::1], uint64[::1], int64, int64)")
-def is_taken(arcs, paths, counts, hashes, slot, taken):
-    """Whether the sentence in a slot stands in one of the first `taken` slots, too."""
+@kernel("boolean(int32[:, ::1], int32[:, ::1], int64[:, ::1], uint64[::1], uint64[::1], boolean, int64, int64)")
+def is_taken(arcs, paths, counts, hashes, cores, judged, slot, taken):
+    """Whether the sentence in a slot stands in one of the first `taken` slots, too; if `judged`, by its core."""
     for other in range(taken):
+        if judged and cores[other] == cores[slot]:
+            return True
         if hashes[other] == hashes[slot] and compare_words(arcs, paths, counts, other, slot) == 0:
             return True
     return False
@@ -243,8 +271,18 @@ def take(ranked, first, end, out_counts, out_paths, place):
     """Copy the candidates ranked from `first` to `end` to the result."""
     for k in range(first, end):
         slot = ranked.index[k]
-        for column in range(3):
+        for column in range(4):
             out_counts[place, column] = ranked.counts[slot, column]
         for p in range(ranked.counts[slot, LENGTH]):
             out_paths[place, p] = ranked.paths[slot, p]
         place += 1
+
+
+@kernel(types.void(ranked_type, int64, ranked_type, int64))
+def copy_candidate(ranked, slot, other, other_slot):
+    """Copy a candidate to a slot of another ranking."""
+    for column in range(4):
+        other.counts[other_slot, column] = ranked.counts[slot, column]
+    for p in range(ranked.counts[slot, LENGTH]):
+        other.paths[other_slot, p] = ranked.paths[slot, p]
+    other.hashes[other_slot], other.cores[other_slot] = ranked.hashes[slot], ranked.cores[slot]

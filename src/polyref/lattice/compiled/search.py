@@ -12,11 +12,13 @@ from polyref.compiled import kernel
 from polyref.lattice.compiled.automaton import ARC_WORD
 from polyref.lattice.compiled.product import P_ARC, P_NODES, P_TARGET, bound_starts, multiply, suffix_bounds
 from polyref.lattice.compiled.ranking import (
+    CROSSED,
     LENGTH,
     ORDER,
     PRODUCT,
     U64_EMPTY,
     compare_scores,
+    copy_candidate,
     insert,
     is_taken,
     is_worse,
@@ -28,6 +30,7 @@ from polyref.lattice.compiled.ranking import (
     ranked_type,
     take,
 )
+from polyref.lattice.compiled.rules import cores_of, crossings, fault, places_of, reachable, say, unsay
 from polyref.score.kernels import LIMIT, MAX_ORDER, build_trie
 
 # The matches of a path are one number of four lanes, an order each: stepping back costs nothing.
@@ -54,6 +57,15 @@ class Ground(NamedTuple):
     word_hashes: uint64[::1]
     floors: int64[::1]  # the least product wanted at each length
     limits: int64[::1]  # the node budget, and how many tied sentences are listed
+    rule_first: int32[::1]  # the rules, as the plain twin's arrays have them: empty where there are none
+    rule_moves: int32[:, ::1]
+    rule_limits: int32[:, ::1]
+    rule_bits: uint64[::1]
+    same: int32[::1]
+    reach: uint64[::1]  # reachable
+    gold_cores: uint64[::1]  # cores_of
+    places: uint64[:, ::1]  # places_of
+    ends: uint64[::1]
 
 
 class Walk(NamedTuple):
@@ -67,8 +79,14 @@ class Walk(NamedTuple):
     frame_arc: int32[:, ::1]
     frame_size: int32[::1]
     tally: int64[::1]
-    cut: int64[::1]  # the length and product of the last one ranked
+    cut: int64[::1]  # the length, product and crossings of the last one ranked
     undecided: boolean[::1]
+    held: int32[::1]  # what the rules' counters hold; the next four are for each number of words
+    said: uint64[::1]  # the watched rules that are served; behind the last one, all of them
+    core: uint64[::1]  # the hash of the path's core
+    pieces: uint64[:, ::1]  # where the path's last piece may end in the references
+    crossed: int32[::1]
+    left_out: int64[::1]  # by cause
 
 
 ground_type = types.NamedTuple(list(Ground.__annotations__.values()), Ground)
@@ -92,11 +110,15 @@ def back(rows, left, arc):
         left[rows[arc, P_NODES + order]] += 1
 
 
-@kernel("void(int32[:, ::1], int32[::1], int32[::1], int64)")
-def rewind(rows, path, left, depth):
+@kernel(
+    "void(int32[:, ::1], int32[:, ::1], int32[::1], int32[::1], int32[::1], int32[:, ::1], int32[::1], boolean, int64)"
+)
+def rewind(rows, arcs, path, left, rule_first, rule_moves, held, judged, depth):
     while depth > 0:
         depth -= 1
         back(rows, left, path[depth])
+        if judged:
+            unsay(rule_first, rule_moves, held, arcs[rows[path[depth], P_ARC], ARC_WORD])
 
 
 @kernel("int64(uint64, int64)", inline=True)
@@ -130,15 +152,17 @@ def is_gold(arcs, rows, path, length, words, starts):
 
 
 @kernel(
-    "void(int32[:, ::1], int32[::1], int64[:, ::1], uint64[::1], int32[:, ::1], int64, int64, int64, int64, uint64)",
+    "void(int32[:, ::1], int32[::1], int64[:, ::1], uint64[::1], uint64[::1], int32[:, ::1], int64, int64, int64,"
+    " int64, int64, uint64, uint64)",
     inline=True,
 )
-def write(rows, path, counts, hashes, paths, slot, length, order, product, hashed):
+def write(rows, path, counts, hashes, cores, paths, slot, length, order, product, crossed, hashed, core):
     """Write the path's sentence into a slot of a ranking."""
     for k in range(length):
         paths[slot, k] = rows[path[k], P_ARC]
-    counts[slot, LENGTH], counts[slot, ORDER], counts[slot, PRODUCT] = length, order, product
-    hashes[slot] = hashed
+    counts[slot, LENGTH], counts[slot, ORDER] = length, order
+    counts[slot, PRODUCT], counts[slot, CROSSED] = product, crossed
+    hashes[slot], cores[slot] = hashed, core
 
 
 @kernel(int64(ground_type, walk_type, ranked_type, int64))
@@ -150,6 +174,10 @@ def list_all(ground, walk, ranked, lowest_order):
     first, rows, final, floors = ground.first, ground.rows, ground.final, ground.floors
     path, path_hash, left, matches, undecided = walk.path, walk.path_hash, walk.left, walk.matches, walk.undecided
     index, counts, logs, hashes, paths = ranked.index, ranked.counts, ranked.logs, ranked.hashes, ranked.paths
+    rule_first, rule_moves, rule_limits = ground.rule_first, ground.rule_moves, ground.rule_limits
+    rule_bits, same, reach, places = ground.rule_bits, ground.same, ground.reach, ground.places
+    held, said, core, pieces, crossed = walk.held, walk.said, walk.core, walk.pieces, walk.crossed
+    cores, judged = ranked.cores, len(ground.same) > 0
     size = len(index) - 1
     waiting = np.empty(len(path) + 1, np.int64)
     end = np.empty(len(path) + 1, np.int64)
@@ -161,11 +189,22 @@ def list_all(ground, walk, ranked, lowest_order):
             depth -= 1
             if depth >= 0:
                 back(rows, left, path[depth])
+                if judged:
+                    unsay(rule_first, rule_moves, held, arcs[rows[path[depth], P_ARC], ARC_WORD])
             continue
         arc = waiting[depth]
         waiting[depth] += 1
+        word = arcs[rows[arc, P_ARC], ARC_WORD]
+        if judged:
+            cause = say(
+                rule_first, rule_moves, rule_limits, rule_bits, same, reach, places,
+                held, said, core, pieces, crossed, word_hashes, depth, word, rows[arc, P_TARGET],
+            )  # fmt: skip
+            if cause >= 0:
+                walk.left_out[cause] += 1
+                continue
         path[depth] = arc
-        path_hash[depth + 1] = mix(path_hash[depth], word_hashes[arcs[rows[arc, P_ARC], ARC_WORD]])
+        path_hash[depth + 1] = mix(path_hash[depth], word_hashes[word])
         matches[depth + 1] = forward(rows, left, matches[depth], arc)
         depth += 1
         target = rows[arc, P_TARGET]
@@ -185,13 +224,21 @@ def list_all(ground, walk, ranked, lowest_order):
         if product < floors[depth]:
             continue
         hashed = path_hash[depth]
-        if is_worse(index, counts, logs, hashes, filled, lengths, order, depth, product, hashed):
+        if not judged and is_worse(index, counts, logs, hashes, filled, lengths, order, depth, product, 0, hashed):
             continue
         # A gold reference matches everywhere.
-        if product < lengths[depth, MAX_ORDER] or not is_gold(arcs, rows, path, depth, words, starts):
-            slot = index[size]
-            write(rows, path, counts, hashes, paths, slot, depth, order, product, hashed)
-            filled = insert(index, counts, logs, hashes, paths, filled, arcs, slot, lengths, undecided)
+        if product == lengths[depth, MAX_ORDER] and is_gold(arcs, rows, path, depth, words, starts):
+            continue
+        all_crossings = np.int64(0)
+        if judged:
+            cause = fault(rule_limits, held, ground.gold_cores, core[depth])
+            if cause >= 0:
+                walk.left_out[cause] += 1
+                continue
+            all_crossings = crossings(pieces, ground.ends, crossed, depth)
+        slot = index[size]
+        write(rows, path, counts, hashes, cores, paths, slot, depth, order, product, all_crossings, hashed, core[depth])
+        filled = insert(index, counts, logs, hashes, cores, paths, filled, arcs, slot, lengths, judged, undecided)
     return filled
 
 
@@ -235,13 +282,15 @@ def branch(
 
 
 @kernel(
-    types.UniTuple(int64, 2)(ground_type, walk_type, ranked_type, int64, int64, int64, int64, int64, int64, boolean)
+    types.UniTuple(int64, 2)(
+        ground_type, walk_type, ranked_type, int64, int64, int64, int64, int64, int64, boolean, int64
+    )
 )
-def explore(ground, walk, ranked, filled, mode, length, order, need, draw, ties_here):
+def explore(ground, walk, ranked, filled, mode, length, order, need, draw, ties_here, at_need):
     """Visit the sentences of one length whose product can reach `need`, depth first.
 
     Returns what ended it, and how many are ranked now. A draw is written into slot `filled`. `ties_here` says whether
-    a sentence that just reaches `need` is tied at the cut.
+    a sentence that just reaches `need` scores as the cut does; then it may have `at_need` crossings at most.
     """
     # Unpacked once: a field of a record costs a reference count each time it is taken out.
     words, starts, arcs, lengths, limits = ground.words, ground.starts, ground.arcs, ground.lengths, ground.limits
@@ -251,8 +300,12 @@ def explore(ground, walk, ranked, filled, mode, length, order, need, draw, ties_
     frame_bound, frame_arc, frame_size = walk.frame_bound, walk.frame_arc, walk.frame_size
     index, counts, logs, hashes, paths = ranked.index, ranked.counts, ranked.logs, ranked.hashes, ranked.paths
     floors, tally, cut = ground.floors, walk.tally, walk.cut
+    rule_first, rule_moves, rule_limits = ground.rule_first, ground.rule_moves, ground.rule_limits
+    rule_bits, same, reach, places = ground.rule_bits, ground.same, ground.reach, ground.places
+    held, said, core, pieces, crossed = walk.held, walk.said, walk.core, walk.pieces, walk.crossed
+    cores, judged, left_out = ranked.cores, len(ground.same) > 0, walk.left_out
     size = len(index) - 1
-    last_length = last_product = np.int64(-1)  # what `need` was reckoned from
+    last_length = last_product = last_crossed = np.int64(-1)  # what `need` was reckoned from
     depth = 0
     state = np.int32(0)
     entering = True
@@ -268,20 +321,31 @@ def explore(ground, walk, ranked, filled, mode, length, order, need, draw, ties_
                 return DONE, filled
             depth -= 1
             back(rows, left, path[depth])
+            if judged:
+                unsay(rule_first, rule_moves, held, arcs[rows[path[depth], P_ARC], ARC_WORD])
             continue
         frame_size[depth] -= 1
         best = frame_bound[depth, frame_size[depth]]
         arc = frame_arc[depth, frame_size[depth]]
-        if best < need:
+        if best < need or (ties_here and best == need and crossed[depth] > at_need):
             continue
         tally[NODES] += 1
         tally[SPENT] += 1
         if tally[SPENT] > limits[0]:
-            rewind(rows, path, left, depth)
+            rewind(rows, arcs, path, left, rule_first, rule_moves, held, judged, depth)
             return OVER_BUDGET, filled
+        word = arcs[rows[arc, P_ARC], ARC_WORD]
+        if judged:
+            cause = say(
+                rule_first, rule_moves, rule_limits, rule_bits, same, reach, places,
+                held, said, core, pieces, crossed, word_hashes, depth, word, rows[arc, P_TARGET],
+            )  # fmt: skip
+            if cause >= 0:
+                left_out[cause] += 1
+                continue
         matches[depth + 1] = forward(rows, left, matches[depth], arc)
         path[depth] = arc
-        path_hash[depth + 1] = mix(path_hash[depth], word_hashes[arcs[rows[arc, P_ARC], ARC_WORD]])
+        path_hash[depth + 1] = mix(path_hash[depth], word_hashes[word])
         depth += 1
         if depth < length:
             state = rows[arc, P_TARGET]
@@ -289,32 +353,57 @@ def explore(ground, walk, ranked, filled, mode, length, order, need, draw, ties_
             continue
         enough = False
         hashed = path_hash[length]
-        if best < lengths[length, MAX_ORDER] or not is_gold(arcs, rows, path, length, words, starts):
+        passes = best < lengths[length, MAX_ORDER] or not is_gold(arcs, rows, path, length, words, starts)
+        all_crossings = np.int64(0)
+        if judged and passes:
+            cause = fault(rule_limits, held, ground.gold_cores, core[length])
+            if cause >= 0:
+                left_out[cause] += 1
+                passes = False
+            all_crossings = crossings(pieces, ground.ends, crossed, length)
+        if passes:
             if mode == DRAW:
-                write(rows, path, counts, hashes, paths, filled, length, order, best, hashed)
-                enough = best == need and not is_taken(arcs, paths, counts, hashes, filled, filled)
-            elif not is_worse(index, counts, logs, hashes, filled, lengths, order, length, best, hashed):
+                write(
+                    rows, path, counts, hashes, cores, paths, filled, length, order, best,
+                    all_crossings, hashed, core[length],
+                )  # fmt: skip
+                enough = best == need and all_crossings == at_need
+                enough = enough and not is_taken(arcs, paths, counts, hashes, cores, judged, filled, filled)
+            elif not is_worse(index, counts, logs, hashes, filled, lengths, order, length, best, all_crossings, hashed):
                 slot = index[size]
-                write(rows, path, counts, hashes, paths, slot, length, order, best, hashed)
-                filled = insert(index, counts, logs, hashes, paths, filled, arcs, slot, lengths, undecided)
+                write(
+                    rows, path, counts, hashes, cores, paths, slot, length, order, best,
+                    all_crossings, hashed, core[length],
+                )  # fmt: skip
+                filled = insert(
+                    index, counts, logs, hashes, cores, paths, filled, arcs, slot, lengths, judged, undecided
+                )
             if mode <= FIND_CUT and filled == size:
                 last = index[size - 1]
-                if counts[last, LENGTH] != last_length or counts[last, PRODUCT] != last_product:
+                if (
+                    counts[last, LENGTH] != last_length
+                    or counts[last, PRODUCT] != last_product
+                    or counts[last, CROSSED] != last_crossed
+                ):
                     last_length, last_product = counts[last, LENGTH], counts[last, PRODUCT]
-                    need = needed(index, counts, filled, length, order, lengths, floors, mode, undecided)
+                    last_crossed = counts[last, CROSSED]
+                    need = needed(index, counts, filled, length, order, lengths, floors, undecided)
                     ties_here = compare_scores(lengths, order, length, need, last_length, last_product, undecided) == 0
-                    # Another sentence of the same length and product may have been the last one of an earlier length.
-                    if last_length != cut[0] or last_product != cut[1]:
-                        cut[0], cut[1] = last_length, last_product
+                    at_need = last_crossed - mode
+                    # Another sentence like it may have been the last one of an earlier length.
+                    if last_length != cut[0] or last_product != cut[1] or last_crossed != cut[2]:
+                        cut[0], cut[1], cut[2] = last_length, last_product, last_crossed
                         tally[TIED] = 0
-            if mode != FIND_CUT and ties_here and best == need:
+            if mode in (FIND_BEST, LIST_TIED) and ties_here and best == need and all_crossings == cut[2]:
                 tally[TIED] += 1
                 enough = tally[TIED] > limits[1]
         if enough:
-            rewind(rows, path, left, depth)
+            rewind(rows, arcs, path, left, rule_first, rule_moves, held, judged, depth)
             return ENOUGH, filled
         depth -= 1
         back(rows, left, arc)
+        if judged:
+            unsay(rule_first, rule_moves, held, word)
 
 
 @kernel(int64[:, ::1](ground_type, walk_type, int64))
@@ -353,18 +442,23 @@ def find(ground, walk, ranked, roots, order, mode):
     index, counts, lengths, cut, undecided = ranked.index, ranked.counts, ground.lengths, walk.cut, walk.undecided
     walk.tally[SPENT] = walk.tally[TIED] = 0
     if mode != LIST_TIED:
-        cut[0] = cut[1] = -1
+        cut[0] = cut[1] = cut[2] = -1
     filled = np.int64(0)
     for r in range(len(roots)):
-        length, ties_here = roots[r, 0], False
+        length, ties_here, at_need = roots[r, 0], False, cut[2]
         if mode == LIST_TIED:
-            need = least_product(lengths, order, length, cut[0], cut[1], 0, undecided)
+            need = least_product(lengths, order, length, cut[0], cut[1], undecided)
         else:
-            need = needed(index, counts, filled, length, order, lengths, ground.floors, mode, undecided)
+            need = needed(index, counts, filled, length, order, lengths, ground.floors, undecided)
         if roots[r, 1] >= need:
             if mode == LIST_TIED:
                 ties_here = compare_scores(lengths, order, length, need, cut[0], cut[1], undecided) == 0
-            status, filled = explore(ground, walk, ranked, filled, mode, length, order, need, -1, ties_here)
+            elif filled == len(index) - 1:
+                last = index[filled - 1]
+                last_length, last_product = counts[last, LENGTH], counts[last, PRODUCT]
+                ties_here = compare_scores(lengths, order, length, need, last_length, last_product, undecided) == 0
+                at_need = counts[last, CROSSED] - mode
+            status, filled = explore(ground, walk, ranked, filled, mode, length, order, need, -1, ties_here, at_need)
             if status != DONE:
                 return status, filled
     return DONE, filled
@@ -386,24 +480,23 @@ def sort_by_draw(tied, count, draw):
         tied[place, 0], tied[place, 1] = length, product
 
 
-@kernel(int64(ground_type, walk_type, ranked_type, int64[:, ::1], int64, int64))
-def draw_tied(ground, walk, drawn, roots, order, wanted):
-    """Draw from what is tied at the cut, one walk after the other, into slots 0, 1, ...; returns how many."""
+@kernel(int64(ground_type, walk_type, ranked_type, int64[:, ::1], int64, int64, int64))
+def draw_tied(ground, walk, drawn, roots, order, count, wanted):
+    """Draw from what is tied at the cut, one walk after the other, behind `count` slots; how many are filled then."""
     lengths, cut, undecided = ground.lengths, walk.cut, walk.undecided
     walk.tally[SPENT] = 0
     tied = np.empty((len(roots), 2), np.int64)
     count_tied = 0
     for r in range(len(roots)):
         length = roots[r, 0]
-        need = least_product(lengths, order, length, cut[0], cut[1], 0, undecided)
+        need = least_product(lengths, order, length, cut[0], cut[1], undecided)
         if roots[r, 1] >= need and compare_scores(lengths, order, length, need, cut[0], cut[1], undecided) == 0:
             tied[count_tied, 0], tied[count_tied, 1] = length, need
             count_tied += 1
-    count = np.int64(0)
-    for draw in range(wanted):
+    for draw in range(wanted - count):
         sort_by_draw(tied, count_tied, draw)
         for t in range(count_tied):
-            status, _ = explore(ground, walk, drawn, count, DRAW, tied[t, 0], order, tied[t, 1], draw, False)
+            status, _ = explore(ground, walk, drawn, count, DRAW, tied[t, 0], order, tied[t, 1], draw, True, cut[2])
             if status == OVER_BUDGET:
                 return count
             if status == ENOUGH:
@@ -432,40 +525,40 @@ def best_of_order(ground, walk, order, wanted, out_counts, out_paths, taken):
         take(listed, 0, filled, out_counts, out_paths, taken)
         return taken + filled, True
     lengths, cut, undecided, better = ground.lengths, walk.cut, walk.undecided, 0
+    drawn, judged = new_ranking(wanted, len(walk.path)), len(ground.same) > 0
     for slot in ranked.index[:wanted]:
         length, product = ranked.counts[slot, LENGTH], ranked.counts[slot, PRODUCT]
-        better += compare_scores(lengths, order, length, product, cut[0], cut[1], undecided) > 0
-    take(ranked, 0, better, out_counts, out_paths, taken)
-    drawn = new_ranking(wanted, len(walk.path))
-    count = draw_tied(ground, walk, drawn, roots, order, wanted - better)
-    take(drawn, 0, count, out_counts, out_paths, taken + better)
+        is_tied = compare_scores(lengths, order, length, product, cut[0], cut[1], undecided) == 0
+        if not is_tied or ranked.counts[slot, CROSSED] != cut[2]:
+            copy_candidate(ranked, slot, drawn, better)
+            better += 1
+    count = draw_tied(ground, walk, drawn, roots, order, better, wanted)
+    take(drawn, 0, count, out_counts, out_paths, taken)
     # Out of budget: fill up with the tied that the first pass came across.
-    total = better + count
+    total = count
     for k in range(better, wanted):
-        slot = ranked.index[k]
         if total < wanted:
-            for p in range(ranked.counts[slot, LENGTH]):
-                drawn.paths[wanted, p] = ranked.paths[slot, p]
-            drawn.counts[wanted, LENGTH] = ranked.counts[slot, LENGTH]
-            drawn.hashes[wanted] = ranked.hashes[slot]
-            if not is_taken(ground.arcs, drawn.paths, drawn.counts, drawn.hashes, wanted, count):
+            copy_candidate(ranked, ranked.index[k], drawn, wanted)
+            if not is_taken(ground.arcs, drawn.paths, drawn.counts, drawn.hashes, drawn.cores, judged, wanted, count):
                 take(ranked, k, k + 1, out_counts, out_paths, taken + total)
                 total += 1
     return taken + total, True
 
 
 @kernel(
-    "Tuple((int64, int64[:, ::1], int32[::1], int64, boolean))"
+    "Tuple((int64, int64[:, ::1], int32[::1], int64, boolean, int64[::1]))"
     "(int32[::1], int64[::1], int64, int32[::1], int32[:, ::1], boolean[::1],"
-    " int64, boolean, int64, int64[::1], uint64[::1], boolean[::1], int64[::1], int64)"
+    " int64, boolean, int64, int64[::1], uint64[::1], boolean[::1], int64[::1], int64,"
+    " int32[::1], int32[:, ::1], int32[:, ::1], uint64[::1], int32[::1])"
 )
 def search(
     words, starts, vocabulary, first, arcs, final,
     wanted, list_everything, lowest_order, floors, word_hashes, marks, limits, max_bounds,
+    rule_first, rule_moves, rule_limits, rule_bits, same,
 ):  # fmt: skip
-    """The best sentences. Returns how it ended (FINE, TOO_LARGE, UNDECIDED), the sentences' lengths, orders and
-    products, all their arcs behind each other with -1 behind each sentence, the nodes visited, and whether the search
-    went to its end.
+    """The best sentences. Returns how it ended (FINE, TOO_LARGE, UNDECIDED), the sentences' lengths, orders, products
+    and crossings, all their arcs behind each other with -1 behind each sentence, the nodes visited, whether the search
+    went to its end, and how many beginnings were left out by each cause.
     """
     trie, root = build_trie(words, starts, vocabulary)
     unended = marks.copy()  # the marks that end no reference
@@ -475,7 +568,7 @@ def search(
     bound_first = bound_starts(p_first, rows, p_final)
     longest = bound_first[1] - 1
     lengths = length_table(starts, longest)
-    out_counts = np.zeros((wanted, 3), np.int64)
+    out_counts = np.zeros((wanted, 4), np.int64)
     out_paths = np.empty((wanted, longest), np.int32)
     too_large = bound_first[-1] > max_bounds and not list_everything
     if list_everything or too_large:
@@ -485,9 +578,17 @@ def search(
     widest = 1
     for s in range(len(p_final)):
         widest = max(widest, p_first[s + 1] - p_first[s])
+    reach, gold_cores = reachable(p_first, rows, arcs, rule_bits), cores_of(words, starts, same, word_hashes)
+    places, before, ends = places_of(words, starts, vocabulary if len(same) else 0)
+    said = np.zeros(longest + 2, np.uint64)
+    for word in range(len(rule_bits)):
+        said[longest + 1] |= rule_bits[word]
+    pieces = np.empty((longest + 1 if len(same) else 1, len(ends)), np.uint64)
+    pieces[0] = before
     ground = Ground(
-        words, starts, arcs, p_first, rows, p_final, bound_first, bounds, lengths, word_hashes, floors, limits
-    )
+        words, starts, arcs, p_first, rows, p_final, bound_first, bounds, lengths, word_hashes, floors, limits,
+        rule_first, rule_moves, rule_limits, rule_bits, same, reach, gold_cores, places, ends,
+    )  # fmt: skip
     walk = Walk(
         np.empty(longest, np.int32),
         np.full(longest + 1, U64_EMPTY, np.uint64),
@@ -497,8 +598,14 @@ def search(
         np.empty((longest + 1, widest), np.int32),
         np.empty(longest + 1, np.int32),
         np.zeros(3, np.int64),
-        np.zeros(2, np.int64),
+        np.zeros(3, np.int64),
         np.zeros(1, np.bool_),
+        np.zeros(len(rule_limits), np.int32),
+        said,
+        np.full(longest + 1, U64_EMPTY, np.uint64),
+        pieces,
+        np.zeros(longest + 1, np.int32),
+        np.zeros(4, np.int64),
     )
     taken = np.int64(0)
     exact = not too_large
@@ -520,4 +627,4 @@ def search(
             place += 1
         out_arcs[place] = -1
         place += 1
-    return status, out_counts[:taken], out_arcs, walk.tally[NODES], exact
+    return status, out_counts[:taken], out_arcs, walk.tally[NODES], exact, walk.left_out

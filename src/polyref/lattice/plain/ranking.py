@@ -1,4 +1,4 @@
-"""Keep the best sentences found so far, in one total order: by score, then by a seeded hash, then by their words.
+"""Keep the best sentences found so far, in one total order: by score, by crossings, by a seeded hash, by their words.
 
 In:   sentences with the exact counts behind their scores.
 Out:  the best of them; what another sentence needs to be among them.
@@ -74,7 +74,8 @@ def sentence_hash(sentence: Iterable[int], hashes: Sequence[int]) -> int:
 class Candidate:
     """A sentence of the lattice: the automaton's arcs that spell it, and the counts behind its score.
 
-    `order` is 4 where BLEU is above 0, else the highest order that matches (Matches.order).
+    `order` is 4 where BLEU is above 0, else the highest order that matches (Matches.order). Under rules, `crossings` is
+    how often it changes from one reference to another, and of sentences with the same `core` only the best is ranked.
     """
 
     arcs: tuple[int, ...]
@@ -82,6 +83,8 @@ class Candidate:
     product: int
     hash: int
     words: tuple[int, ...]
+    crossings: int = 0
+    core: tuple[int, ...] | None = None
 
     @property
     def length(self) -> int:
@@ -109,11 +112,20 @@ class Ranking:
         by_score = scale.compare(first.length, first.product, second.length, second.product)
         if by_score:
             return by_score
+        if first.crossings != second.crossings:
+            return second.crossings - first.crossings
         if first.hash != second.hash:
             return 1 if first.hash < second.hash else -1
         return (second.words > first.words) - (second.words < first.words)
 
     def add(self, candidate: Candidate) -> None:
+        if candidate.core is not None:
+            for other in self.best:
+                if other.core == candidate.core:
+                    if self.compare(candidate, other) <= 0:
+                        return
+                    self.best.remove(other)
+                    break
         low, high = 0, len(self.best)
         while low < high:
             middle = (low + high) // 2
@@ -129,18 +141,17 @@ class Ranking:
             del self.best[self.size :]
 
 
-def least_product(scale: BleuScale, length: int, than_length: int, than_product: int, *, above: bool) -> int:
-    """The least product with which a sentence of `length` scores as high as the other one, or above it."""
-    wanted = 1 if above else 0
+def least_product(scale: BleuScale, length: int, than_length: int, than_product: int) -> int:
+    """The least product with which a sentence of `length` scores as high as the other one."""
     if length == than_length:
-        return than_product + wanted
+        return than_product
     behind = scale.log(than_length, than_product) - min(0.0, 1.0 - scale.closest(length) / length)
     totals = totals_product(length, scale.order)
     if behind > 1e-6:
         return totals + 1  # more than any sentence has
     # A little under the estimate, so that rounding cannot step over the answer; then upwards by exact comparison.
     product = max(1, int(totals * exp(scale.order * behind) * (1 - 1e-12)) - 1)
-    while scale.compare(length, product, than_length, than_product) < wanted:
+    while scale.compare(length, product, than_length, than_product) < 0:
         product += 1
     return product
 

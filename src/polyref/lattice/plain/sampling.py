@@ -17,6 +17,7 @@ from itertools import islice, pairwise
 
 from polyref.lattice.plain.automaton import Automaton
 from polyref.lattice.plain.ranking import Candidate, Ranking, sentence_hash
+from polyref.lattice.plain.rules import Pieces, Rules
 from polyref.lattice.plain.search import Found, Task
 from polyref.score import MAX_ORDER, BleuScale, Matches
 
@@ -28,10 +29,12 @@ _DRAWS = 1000  # of which the best are taken
 
 
 class Admission:
-    """Which sentences the search admits whatever their score: new ones, with marks that people set so."""
+    """Which sentences the search admits whatever their score: new ones, with marks that people set so, by the rules."""
 
-    def __init__(self, references: Sequence[tuple[int, ...]], marks: Sequence[bool]):
+    def __init__(self, references: Sequence[tuple[int, ...]], marks: Sequence[bool], rules: Rules | None):
         self._gold = set(references)
+        self._rules, self._cores = rules, set() if rules is None else set(map(rules.core, references))
+        self._pieces = Pieces(references)
         self._marks = marks
         self._ends = {reference[-1] for reference in references}
         self._meet = {pair for reference in references for pair in pairwise(reference) if marks[pair[0]]}
@@ -39,13 +42,23 @@ class Admission:
     def __contains__(self, words: tuple[int, ...]) -> bool:
         if words in self._gold:
             return False
-        marks = self._marks
+        marks, rules = self._marks, self._rules
         if marks[words[-1]] and words[-1] not in self._ends:
+            return False
+        if rules is not None and (rules.broken(words) is not None or rules.core(words) in self._cores):
             return False
         # Two marks must not meet that meet in no reference; most sentences have no two.
         if sum(map(marks.__getitem__, words)) < 2:
             return True
         return all(pair in self._meet for pair in pairwise(words) if marks[pair[0]] and marks[pair[1]])
+
+    def candidate(self, path: Sequence[int], words: tuple[int, ...], counts: Counts) -> Candidate:
+        """An admitted sentence, without its hash."""
+        matches, rules = Matches(len(words), counts), self._rules
+        found = Candidate(tuple(path), matches.order, matches.product(), 0, words)
+        return (
+            found if rules is None else replace(found, crossings=self._pieces.crossings(words), core=rules.core(words))
+        )
 
 
 def numbers_once(count: int, generator: random.Random) -> Iterator[int]:
@@ -74,8 +87,7 @@ def _admitted(
         admitted = [k for k, words in enumerate(spelled) if words in admission]
         counted = count_matches([spelled[k] for k in admitted])
         for k, counts in zip(admitted, counted, strict=True):
-            matches = Matches(len(spelled[k]), counts)
-            yield Candidate(tuple(paths[k]), matches.order, matches.product(), 0, spelled[k])
+            yield admission.candidate(paths[k], spelled[k], counts)
 
 
 def draw_new(
@@ -87,18 +99,20 @@ def draw_new(
     *,
     min_bleu: float,
     tries: int,
+    rules: Rules | None = None,
 ) -> Iterator[Candidate]:
     """New sentences that score at least `min_bleu`, in a random order; none comes twice. `tries` are looked at."""
     scale = BleuScale(map(len, references))
-    seen: set[tuple[int, ...]] = set()  # where the same sentence may have several numbers
+    seen: set[tuple[int, ...]] = set()  # where what counts as the same sentence may have several numbers
     numbers = islice(numbers_once(automaton.count, generator), tries)
-    for found in _admitted(automaton, numbers, Admission(references, marks), count_matches):
+    for found in _admitted(automaton, numbers, Admission(references, marks, rules), count_matches):
         if min_bleu and (found.order < MAX_ORDER or scale.value(found.length, found.product) < min_bleu):
             continue
-        if found.words not in seen:
+        known = found.words if found.core is None else found.core
+        if known not in seen:
             yield found
-            if not automaton.deterministic:
-                seen.add(found.words)
+            if rules is not None or not automaton.deterministic:
+                seen.add(known)
 
 
 def best_of_sample(
@@ -112,7 +126,8 @@ def best_of_sample(
     ranking = Ranking(task.wanted, map(len, references))
     hashes = task.word_hashes.tolist()
     numbers = (generator.randrange(automaton.count) for _ in range(_DRAWS))
-    for found in _admitted(automaton, numbers, Admission(references, task.marks.tolist()), count_matches):
+    admission = Admission(references, task.marks.tolist(), task.rules)
+    for found in _admitted(automaton, numbers, admission, count_matches):
         if found.order >= task.lowest_order and found.product >= task.floors[found.length]:
             ranking.add(replace(found, hash=sentence_hash(found.words, hashes)))
     return Found.of(ranking.best, exact=False, nodes=0)

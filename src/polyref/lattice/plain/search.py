@@ -10,6 +10,9 @@ that are tied at the cut, too, so that a seeded hash decides among equals. Where
 score at the cut is found again without caring for ties; then the tied are listed, if they are few enough after all, or
 drawn: each draw walks depth first with the arcs in an order of its own, given by a seeded hash, to the first sentence
 that is not taken yet.
+
+Rules leave out sentences, and end branches that cannot pass (rules.py). Then the order knows more than scores: of
+sentences with equal scores, those with fewer crossings come first, and only those with equal crossings are tied.
 """
 
 from __future__ import annotations
@@ -27,6 +30,7 @@ import numpy.typing as npt
 from polyref.lattice.plain.automaton import Automaton
 from polyref.lattice.plain.product import Bound, Product, longest_suffixes, multiply, suffix_bounds
 from polyref.lattice.plain.ranking import Candidate, Ranking, least_product, mix, sentence_hash
+from polyref.lattice.plain.rules import CAUSES, SAME, Pieces, Rules, Standing
 from polyref.score import MAX_ORDER, BleuScale, Matches, NgramTrie
 from polyref.score.sentence_bleu import ROOT
 from polyref.settings import setting, settings
@@ -79,6 +83,7 @@ class Task:
     node_budget: int
     tie_limit: int
     max_bounds: int | None
+    rules: Rules | None = None
 
 
 @dataclass(frozen=True)
@@ -93,18 +98,24 @@ class Found:
     lengths: list[int]
     orders: list[int]
     products: list[int]
+    crossings: list[int]  # 0 without rules
     exact: bool
     nodes: int
+    left_out: tuple[int, ...] = (0,) * len(CAUSES)  # beginnings of sentences that cannot pass, by cause
 
     @classmethod
-    def of(cls, candidates: Sequence[Candidate], *, exact: bool, nodes: int) -> Found:
+    def of(
+        cls, candidates: Sequence[Candidate], *, exact: bool, nodes: int, left_out: Sequence[int] = (0,) * len(CAUSES)
+    ) -> Found:
         return cls(
             [arc for candidate in candidates for arc in (*candidate.arcs, -1)],
             [candidate.length for candidate in candidates],
             [candidate.order for candidate in candidates],
             [candidate.product for candidate in candidates],
+            [candidate.crossings for candidate in candidates],
             exact,
             nodes,
+            tuple(left_out),
         )
 
     @cached_property
@@ -121,7 +132,8 @@ def search(automaton: Automaton, references: Sequence[Sequence[int]], task: Task
     """The best sentences; None where the table of bounds would be too large."""
     walker = _Walker(automaton, references, task)
     if task.max_bounds is None:
-        return Found.of(walker.list_all(), exact=automaton.deterministic, nodes=0)
+        everything = walker.list_all()
+        return Found.of(everything, exact=automaton.deterministic, nodes=0, left_out=walker.left_out)
     if sum(longest_suffixes(walker.product)) + walker.product.states > task.max_bounds:
         return None
     walker.bounds = suffix_bounds(walker.product, walker.trie)
@@ -133,7 +145,7 @@ def search(automaton: Automaton, references: Sequence[Sequence[int]], task: Task
         exact = exact and complete
         if len(candidates) >= task.wanted:
             break
-    return Found.of(candidates, exact=exact, nodes=walker.nodes)
+    return Found.of(candidates, exact=exact, nodes=walker.nodes, left_out=walker.left_out)
 
 
 class _Walker:
@@ -157,6 +169,17 @@ class _Walker:
         self.nodes = 0
         self.spent = 0
         self.need = 1  # the product that a sentence must reach to be visited
+        self.at_need: int | None = None  # the most crossings that it may have where it only just does; None for any
+        self.rules = task.rules
+        self.standing: Standing | None = None
+        if self.rules is not None:
+            self.standing = Standing(self.rules, self.product, automaton.word)
+            self.pieces, self.cores = Pieces(references), set(map(self.rules.core, references))
+            self.pieced = [self.pieces.start]
+
+    @property
+    def left_out(self) -> Sequence[int]:
+        return (0,) * len(CAUSES) if self.standing is None else self.standing.left_out
 
     # -- one step ---------------------------------------------------------------------------------------------
 
@@ -168,7 +191,13 @@ class _Walker:
             node = self.trie.link[node]
         return gained
 
-    def forward(self, arc: int) -> None:
+    def forward(self, arc: int) -> bool:
+        """Follow an arc. False, and nothing is done, where rules leave out all that is behind it."""
+        if self.standing is not None:
+            word = self.automaton.word[self.product.arc[arc]]
+            if not self.standing.forward(word, self.product.target[arc]):
+                return False
+            self.pieced.append(self.pieces.forward(self.pieced[-1], word))
         node = self.product.node[arc]
         while node != ROOT:
             if self.counts[node] < self.trie.limit[node]:
@@ -176,9 +205,14 @@ class _Walker:
             self.counts[node] += 1
             node = self.trie.link[node]
         self.path.append(arc)
+        return True
 
     def back(self) -> None:
-        node = self.product.node[self.path.pop()]
+        arc = self.path.pop()
+        if self.standing is not None:
+            self.standing.back(self.automaton.word[self.product.arc[arc]])
+            self.pieced.pop()
+        node = self.product.node[arc]
         while node != ROOT:
             self.counts[node] -= 1
             if self.counts[node] < self.trie.limit[node]:
@@ -186,12 +220,21 @@ class _Walker:
             node = self.trie.link[node]
 
     def candidate(self, order: int, product: int) -> Candidate | None:
-        """The sentence of the path; None if a person wrote it."""
+        """The sentence of the path; None if a person wrote it, or if rules leave it out."""
         arcs = tuple(self.product.arc[arc] for arc in self.path)
         words = tuple(self.automaton.word[arc] for arc in arcs)
         if words in self.gold:
             return None
-        return Candidate(arcs, order, product, sentence_hash(words, self.word_hashes), words)
+        hashed = sentence_hash(words, self.word_hashes)
+        if self.rules is None or self.standing is None:
+            return Candidate(arcs, order, product, hashed, words)
+        if not self.standing.passes():
+            return None
+        core = self.rules.core(words)
+        if core in self.cores:
+            self.standing.left_out[SAME] += 1
+            return None
+        return Candidate(arcs, order, product, hashed, words, self.pieces.at_end(self.pieced[-1]), core)
 
     # -- everything -------------------------------------------------------------------------------------------
 
@@ -205,22 +248,18 @@ class _Walker:
                 if self.path:
                     self.back()
                 continue
-            self.forward(arc)
+            if not self.forward(arc):
+                continue
             target = self.product.target[arc]
             if self.product.final[target]:
                 counts = (self.matches[0], self.matches[1], self.matches[2], self.matches[3])
                 matches = Matches(len(self.path), counts)
                 if matches.order >= self.task.lowest_order and matches.product() >= self.floors[matches.length]:
-                    self._rank(ranking, matches.order, matches.product())
+                    candidate = self.candidate(matches.order, matches.product())
+                    if candidate is not None:
+                        ranking.add(candidate)
             waiting.append(iter(range(self.product.first[target], self.product.first[target + 1])))
         return ranking.best
-
-    def _rank(self, ranking: Ranking, order: int, product: int) -> bool:
-        """Rank the sentence of the path; False if a person wrote it."""
-        candidate = self.candidate(order, product)
-        if candidate is not None:
-            ranking.add(candidate)
-        return candidate is not None
 
     # -- the best of one order --------------------------------------------------------------------------------
 
@@ -269,29 +308,33 @@ class _Walker:
         `last` is what is known to be the last one: everything that is as good is ranked. False where too many are.
         """
         scale = ranking.scales[order]
-        cut = (-1, -1)  # the length and product of the last one, and how many were seen that equal it
+        cut = (-1, -1, -1)  # of the last one: length, product, crossings; and how many were seen that equal it
         tied = 0
         self.spent = 0
 
-        def needed(length: int) -> int:
-            if last is not None:
-                return least_product(scale, length, last.length, last.product, above=False)
-            if not ranking.full:
-                return self.floors[length]
-            found = ranking.best[-1]
-            return max(self.floors[length], least_product(scale, length, found.length, found.product, above=above))
+        def set_need(length: int) -> None:
+            self.need, self.at_need = self.floors[length], None
+            if last is None and not ranking.full:
+                return
+            found = last or ranking.best[-1]
+            product = least_product(scale, length, found.length, found.product)
+            if product >= self.need and scale.compare(length, product, found.length, found.product) == 0:
+                self.at_need = found.crossings - above
+            self.need = max(self.need, product)
 
         for length, _ in roots:
-            self.need = needed(length)
+            set_need(length)
             for product in self.explore(length, order):
-                if not self._rank(ranking, order, product):
+                candidate = self.candidate(order, product)
+                if candidate is None:
                     continue
-                self.need = needed(length)
+                ranking.add(candidate)
+                set_need(length)
                 if (ranking.full or last is not None) and not above:
                     at_cut = last or ranking.best[-1]
-                    if (at_cut.length, at_cut.product) != cut:
-                        cut, tied = (at_cut.length, at_cut.product), 0
-                    tied += scale.compare(length, product, *cut) == 0
+                    if (at_cut.length, at_cut.product, at_cut.crossings) != cut:
+                        cut, tied = (at_cut.length, at_cut.product, at_cut.crossings), 0
+                    tied += candidate.crossings == cut[2] and scale.compare(length, product, *cut[:2]) == 0
                     if tied > self.task.tie_limit:
                         self.rewind()
                         return False
@@ -302,26 +345,35 @@ class _Walker:
         scale, last = ranking.scales[order], ranking.best[-1]
         lengths = []
         for length, best in roots:
-            need = least_product(scale, length, last.length, last.product, above=False)
+            need = least_product(scale, length, last.length, last.product)
             if best >= need and scale.compare(length, need, last.length, last.product) == 0:
                 lengths.append((length, need))
-        better = [c for c in ranking.best if scale.compare(c.length, c.product, last.length, last.product) > 0]
-        drawn: dict[tuple[int, ...], Candidate] = {}
+
+        def is_tied(candidate: Candidate) -> bool:
+            compared = scale.compare(candidate.length, candidate.product, last.length, last.product)
+            return compared == 0 and candidate.crossings == last.crossings
+
+        taken = {c.core or c.words: c for c in ranking.best if not is_tied(c)}
         self.spent = 0
         with suppress(_OverBudgetError):
-            for draw in range(ranking.size - len(better)):
+            for draw in range(ranking.size - len(taken)):
                 for length, need in sorted(lengths, key=lambda at: (mix(mix(draw, at[0]), 1), at[0])):
-                    self.need = need
+                    self.need, self.at_need = need, last.crossings
                     products = self.explore(length, order, draw)
                     tied = (self.candidate(order, product) for product in products if product == need)
-                    new = next((c for c in tied if c is not None and c.words not in drawn), None)
+                    new = next((c for c in tied if c and is_tied(c) and (c.core or c.words) not in taken), None)
                     self.rewind()
                     if new is not None:
-                        drawn[new.words] = new
+                        taken[new.core or new.words] = new
                         break
         # Out of budget: fill up with the tied that the first pass came across.
-        spare = [c for c in ranking.best[len(better) :] if c.words not in drawn]
-        return [*better, *drawn.values(), *spare][: ranking.size]
+        spare = [c for c in ranking.best if (c.core or c.words) not in taken]
+        return [*taken.values(), *spare][: ranking.size]
+
+    @property
+    def crossed(self) -> int:
+        """The crossings of the path."""
+        return 0 if self.rules is None else self.pieced[-1][1]
 
     def rewind(self) -> None:
         while self.path:
@@ -342,14 +394,15 @@ class _Walker:
                     self.back()
                 continue
             bound, arc = waiting[-1].pop()
-            if bound < self.need:
+            if bound < self.need or (bound == self.need and self.at_need is not None and self.crossed > self.at_need):
                 continue
             self.nodes += 1
             self.spent += 1
             if self.spent > self.task.node_budget:
                 self.rewind()
                 raise _OverBudgetError
-            self.forward(arc)
+            if not self.forward(arc):
+                continue
             remaining = length - len(self.path)
             if remaining == 0:
                 yield bound

@@ -1,0 +1,195 @@
+"""The rules of an example: what each of its sentences must say and must not say, as its gold references set it.
+
+In:   a lattice, and what is known of the words of its file.
+Out:  Rules for the search; why a sentence is left out, in words.
+Not:  applying them (lattice/), counting a file (usage.py).
+
+Content: no word more often than the gold reference that says it most says it, unless people often repeat it; every word
+that all gold references say; as many negations as gold has. Words of one stem, words that alignment linked, and
+alternatives count as one word. Form: brackets and quotes are balanced as gold has them, and punctuation or case alone
+make no new sentence. The references themselves keep every rule.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from functools import lru_cache
+from itertools import combinations, pairwise
+
+from polyref.align.veto import traits_of
+from polyref.judge.usage import Usage, parts
+from polyref.lattice import Lattice, Rule, Rules
+from polyref.lattice.plain.rules import MARKS, NO_LIMIT, TWICE
+from polyref.text.tokens import is_mark
+
+_BRACKETS = {"(": ")", "[": "]", "{": "}", "“": "”", "«": "»", "「": "」", "『": "』"}
+_QUOTE = '"'
+_STEM = 4  # letters that words of one stem share at least
+_ENDING = 3  # letters that they differ in at most
+
+
+def rules_of(lattice: Lattice, usage: Usage) -> Rules:
+    """The rules of an example."""
+    return Rules((*_content(lattice, usage), *_form(lattice)), _same_but_case(lattice))
+
+
+# -- content ----------------------------------------------------------------------------------------------------------
+
+
+def _content(lattice: Lattice, usage: Usage) -> list[Rule]:
+    vocabulary, references = lattice.numbering.vocabulary, lattice.numbering.references
+    cut = list(map(parts, vocabulary))
+    spelled: dict[str, list[int]] = {}  # for each part, the words that have it
+    for number, of_word in enumerate(cut):
+        for part in of_word:
+            spelled.setdefault(part, []).append(number)
+    said = [Counter([part for word in reference for part in cut[word]]) for reference in references]
+    holding: Counter[str] = Counter()  # references that have a part
+    most: dict[str, int] = {}  # how often the one that says it most says it, if that is more than once
+    for one in said:
+        holding.update(one.keys())
+        most.update([(part, count) for part, count in one.items() if count > most.get(part, 1)])
+    # No path says a word more often than there are arcs with it: most limits cannot be broken, and are left out.
+    arcs = Counter(lattice.automaton.word)
+    room = {part: sum([arcs[word] for word in words]) for part, words in spelled.items()}
+    alike = _alike(lattice, usage, cut, said, holding)
+    limits: dict[tuple[str, ...], tuple[int, int]] = {}
+    for part in spelled:
+        least, repeats = holding[part] == len(said), part in usage.repeated
+        is_bound = not repeats and room[part] > most.get(part, 1)
+        if least or is_bound:
+            limits[(part,)] = (int(least), most.get(part, 1) if is_bound else NO_LIMIT)
+        group = alike.get(part)
+        if group is not None:
+            counts = [sum([one[other] for other in group]) for one in said]
+            is_bound = not repeats and sum([room[other] for other in group]) > max(counts)
+            known_least, known_most = limits.get(group, (0, NO_LIMIT))
+            needed = 0 if least else min(min(counts), 1)
+            limits[group] = (max(needed, known_least), min(max(counts), known_most) if is_bound else known_most)
+    rules = [
+        Rule(TWICE, least, most, tuple([word for part in group for word in spelled[part]]))
+        for group, (least, most) in limits.items()
+        if least or most < NO_LIMIT
+    ]
+    negations = tuple([number for number, word in enumerate(vocabulary) if _negates(word)])
+    if negations:
+        rules.append(_as_gold(Rule(TWICE, 0, 0, negations), references))
+    return rules
+
+
+def _alike(
+    lattice: Lattice,
+    usage: Usage,
+    cut: Sequence[tuple[str, ...]],
+    said: Sequence[Counter[str]],
+    holding: Counter[str],
+) -> dict[str, tuple[str, ...]]:
+    """For each part of a word that has any, the parts that count as the same, itself included; in a fixed order."""
+    pairs: list[tuple[str, str]] = []
+    stems: dict[str, list[str]] = {}
+    for part in holding:
+        if len(part) >= _STEM:
+            stems.setdefault(part[:_STEM], []).append(part)
+        evidence = usage.alternatives.get(part)
+        if evidence is not None:
+            known = evidence.keys() & holding.keys()
+            pairs += [(part, o) for o in known if holding[part] * holding[o] <= evidence[o] * len(said)]
+    for words in stems.values():
+        if len(words) > 1:
+            pairs += [pair for pair in combinations(words, 2) if _one_stem(*pair)]
+    for linked in _linked(lattice):
+        pairs += combinations({part for word in linked for part in cut[word]}, 2)
+    found: dict[str, set[str]] = {}
+    for one, other in pairs:
+        # A word that people repeat stands for no other: "a" may be linked with "hotel".
+        if one not in usage.repeated and other not in usage.repeated:
+            found.setdefault(one, {one}).add(other)
+            found.setdefault(other, {other}).add(one)
+    return {part: tuple(sorted(group)) for part, group in found.items()}
+
+
+def _linked(lattice: Lattice) -> list[set[int]]:
+    """The sets of different words that stand between the same two states."""
+    if lattice.penalty is None:
+        return []  # hard alignment links equal words only
+    between: dict[tuple[int, int], set[int]] = {}
+    for (start, end), reference in zip(pairwise(lattice.numbering.starts), lattice.numbering.references, strict=True):
+        behind = lattice.after[start:end]
+        for states, word in zip(zip((0, *behind), behind, strict=False), reference, strict=True):
+            between.setdefault(states, set()).add(word)
+    return [words for words in between.values() if len(words) > 1]
+
+
+@lru_cache(maxsize=1 << 16)
+def _one_stem(a: str, b: str) -> bool:
+    if len(a) > len(b):
+        a, b = b, a
+    shared = next((k for k, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), len(a))
+    return shared >= _STEM and len(b) - shared <= _ENDING
+
+
+@lru_cache(maxsize=1 << 16)
+def _negates(word: str) -> bool:
+    return any(traits_of(part, ("negation",))[0] == "not" for part in (word, *parts(word)))
+
+
+# -- form -------------------------------------------------------------------------------------------------------------
+
+
+def _form(lattice: Lattice) -> list[Rule]:
+    references = lattice.numbering.references
+    numbers = {word: number for number, word in enumerate(lattice.numbering.vocabulary) if len(word) == 1}
+    rules = []
+    for left, right in _BRACKETS.items():
+        adding, taking = ((numbers[mark],) if mark in numbers else () for mark in (left, right))
+        if adding or taking:
+            rules.append(_as_gold(Rule(MARKS, 0, 0, adding, taking), references))
+    if _QUOTE in numbers:
+        rules.append(_as_gold(Rule(MARKS, 0, 0, (numbers[_QUOTE],), parity=True), references))
+    return rules
+
+
+def _as_gold(rule: Rule, references: Sequence[tuple[int, ...]]) -> Rule:
+    held = list(map(rule.holds, references))
+    return rule._replace(least=min(held), most=max(held))
+
+
+def _same_but_case(lattice: Lattice) -> tuple[int, ...]:
+    first: dict[str, int] = {}
+    words = lattice.numbering.vocabulary
+    if not lattice.text.fold_case:
+        words = [word.casefold() for word in words]
+    return tuple([-1 if is_mark(word) else first.setdefault(word, number) for number, word in enumerate(words)])
+
+
+# -- in words ---------------------------------------------------------------------------------------------------------
+
+
+def explain(lattice: Lattice, rules: Rules, words: Sequence[str]) -> str | None:
+    """Why a sentence of the lattice is left out; None if it is not."""
+    vocabulary = lattice.numbering.vocabulary
+    numbers = {word: number for number, word in enumerate(vocabulary)}
+    sentence = [numbers[word] for word in words]
+    rule = rules.broken(sentence)
+    if rule is None:
+        same = rules.core(sentence) in set(map(rules.core, lattice.numbering.references))
+        return "differs from a reference by punctuation or case alone" if same else None
+    held = rule.holds(sentence)
+    named = list(dict.fromkeys([vocabulary[word] for word in (*rule.adding, *rule.taking)]))
+    if rule.cause == MARKS:
+        return f"leaves {_listed(named)} open"
+    if held < rule.least:
+        return f"does not say {_listed(named, 'or')}, which every reference says"
+    heard = [vocabulary[word] for word in sentence for other in rule.adding if word == other]
+    if len(set(heard)) == 1:
+        often = "twice" if held == 2 else f"{held} times"
+        return (
+            f'says "{heard[0]}" {often if rule.most == 1 else f"{held} times, and no reference more than {rule.most}"}'
+        )
+    return f"says {_listed(list(dict.fromkeys(heard)))}, which count as the same"
+
+
+def _listed(words: Sequence[str], joint: str = "and") -> str:
+    quoted = [f'"{word}"' for word in words]
+    return quoted[0] if len(quoted) == 1 else f"{', '.join(quoted[:-1])} {joint} {quoted[-1]}"

@@ -1,0 +1,106 @@
+"""What the gold references of a file tell about its words: which are said twice, and which stand for each other.
+
+In:   the references of some examples, as words.
+Out:  Usage: words that people often say twice in one reference; pairs of words of which a reference says one or the
+      other ("cheap" and "inexpensive", "two" and "couple").
+Not:  judging a sentence (content.py).
+
+Nothing here knows a language. Two words are alternatives if references of one example often have one of them each, and
+one reference has both much more rarely than it would by chance.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import islice
+from math import e
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from polyref.text.tokens import is_mark
+
+EXAMPLES_READ = 1000  # the first ones of a file: enough to know its words, and soon read
+MOST_AGAIN = 10  # a word may be repeated if more than one in so many references that say it say it again
+MOST_WORDS = 2000  # the commonest, of which pairs are counted
+_AT_ONCE = 200  # examples whose pairs are summed together
+LIFT = 1.2  # how much likelier a reference says one word if another reference of the example says the other
+
+
+@lru_cache(maxsize=1 << 16)
+def parts(word: str) -> tuple[str, ...]:
+    """What is compared: "Family-friendly" is two words, punctuation is none."""
+    return tuple([piece for piece in word.casefold().split("-") if piece and not is_mark(piece)])
+
+
+@dataclass(frozen=True)
+class Usage:
+    """What is known of a file's words; without any, nothing.
+
+    `repeated` are the words that people often say twice in one reference, each with the number of references that do.
+    `alternatives` has for each word those that stand for it, with the evidence: how many more references than it takes
+    were expected to have both, had words been drawn by chance. An example's own references are no evidence.
+    """
+
+    repeated: Mapping[str, int] = field(default_factory=dict)
+    alternatives: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+
+    @staticmethod
+    def of(examples: Iterable[Sequence[Sequence[str]]]) -> Usage:
+        """What the first examples tell."""
+        said: Counter[str] = Counter()
+        again: Counter[str] = Counter()
+        frequency: Counter[str] = Counter()
+        kept: list[list[frozenset[str]]] = []
+        for references in islice(examples, EXAMPLES_READ):
+            sets = []
+            for reference in references:
+                counts = Counter([part for word in reference for part in parts(word)])
+                said.update(counts.keys())
+                again.update([part for part, count in counts.items() if count > 1])
+                sets.append(frozenset(counts))
+            frequency.update(frozenset().union(*sets))
+            kept.append(sets)
+        repeated = {word: count for word, count in sorted(again.items()) if MOST_AGAIN * count > said[word]}
+        common = [word for word, count in frequency.items() if count > 1]
+        common.sort(key=lambda word: (-frequency[word], word))
+        return Usage(repeated, _alternatives(kept, common[:MOST_WORDS]))
+
+
+def _alternatives(examples: Sequence[Sequence[frozenset[str]]], words: Sequence[str]) -> dict[str, dict[str, float]]:
+    """Pairs of words with their evidence. What is not a whole number is summed in a fixed order."""
+    row = {word: number for number, word in enumerate(words)}
+    size = len(row)
+    # For each pair of words: references with both, pairs of references with one each, references expected with both.
+    together, across, expected = (np.zeros(size * size) for _ in range(3))
+    single, chances = np.zeros(size), 0
+    waiting: list[tuple[npt.NDArray[Any], ...]] = []
+    for number, sets in enumerate(examples, 1):
+        known = [[row[word] for word in one if word in row] for one in sets]
+        used = sorted(set().union(*known))
+        place = {row_number: k for k, row_number in enumerate(used)}
+        has = np.zeros((len(sets), len(used)), np.int64)
+        for k, one in enumerate(known):
+            has[k, [place[row_number] for row_number in one]] = 1
+        counts, both, others = has.sum(0), has.T @ has, len(sets) - 1
+        pairs = counts[:, None] * counts
+        cells = np.array(used, np.int64)[:, None] * size + used
+        waiting.append((cells.ravel(), both.ravel(), (pairs - both).ravel(), (pairs / len(sets)).ravel()))
+        single[used] += counts * others
+        chances += len(sets) * others
+        if number % _AT_ONCE == 0 or number == len(examples):
+            where, *sums = map(np.concatenate, zip(*waiting, strict=True))
+            for total, added in zip((together, across, expected), sums, strict=True):
+                total += np.bincount(where, added, size * size)
+            waiting = []
+    evidence = expected + 1 - e * (together + 1)
+    standing = (evidence >= 0) & (across * chances >= LIFT * np.outer(single, single).ravel())
+    standing[:: size + 1] = False
+    found: dict[str, dict[str, float]] = {}
+    for cell in np.flatnonzero(standing).tolist():
+        found.setdefault(words[cell // size], {})[words[cell % size]] = float(evidence[cell])
+    return found

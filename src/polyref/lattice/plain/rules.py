@@ -1,0 +1,193 @@
+"""What a sentence must say and must not say, and how often it changes from one reference to another.
+
+In:   rules: which words add to a counter, and what it must hold at the end; which words are the same but for case.
+Out:  while a sentence grows, whether it can still pass; of a whole sentence, the rule that it breaks.
+Not:  which rules an example has (judge/), the walk through the lattice (search.py).
+
+A branch ends as soon as a counter that cannot fall holds too much, or where a word that must come cannot come any more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, reduce
+from itertools import accumulate
+from operator import or_
+from typing import NamedTuple
+
+import numpy as np
+
+from polyref.lattice.plain.product import Product
+
+# Why a sentence is left out: it says too much or too little of something, its marks are not balanced, or it differs
+# from a gold reference by punctuation and case alone.
+CAUSES = ("twice", "lost", "marks", "same")
+TWICE, LOST, MARKS, SAME = range(4)
+NO_LIMIT = 2**31 - 1
+_MOST_WATCHED = 64  # words that must come are watched by the bits of one number; further ones are missed at the end
+
+
+class Rule(NamedTuple):
+    """A counter: each of `adding` adds 1 to it, each of `taking` takes 1 away; a word may stand there several times.
+
+    At the end it must hold at least `least` and at most `most`. With `parity`, only whether it is odd counts. The cause
+    is MARKS, or TWICE, which too little turns into LOST.
+    """
+
+    cause: int
+    least: int
+    most: int
+    adding: tuple[int, ...]
+    taking: tuple[int, ...] = ()
+    parity: bool = False
+
+    @property
+    def falls(self) -> bool:
+        return bool(self.taking) or self.parity
+
+    def holds(self, words: Sequence[int]) -> int:
+        """What the counter holds at the end of a sentence."""
+        held = sum(map(words.count, self.adding)) - sum(map(words.count, self.taking))
+        return held % 2 if self.parity else held
+
+
+@dataclass(frozen=True, eq=False)
+class Rules:
+    """The rules of one example, over its numbered words.
+
+    `same` has for each word the first one that differs by case alone, and -1 for punctuation.
+    """
+
+    rules: tuple[Rule, ...]
+    same: tuple[int, ...]
+
+    def core(self, words: Iterable[int]) -> tuple[int, ...]:
+        """What is left of a sentence without punctuation and case. Of sentences with one core, only the best is new."""
+        same = self.same
+        return tuple([same[word] for word in words if same[word] >= 0])
+
+    def broken(self, words: Sequence[int]) -> Rule | None:
+        """The first rule that a sentence breaks."""
+        return next((rule for rule in self.rules if not rule.least <= rule.holds(words) <= rule.most), None)
+
+    @cached_property
+    def steps(self) -> list[list[tuple[int, int]]]:
+        """For each word, the counters that it moves, and by how much."""
+        found: list[list[tuple[int, int]]] = [[] for _ in self.same]
+        for number, rule in enumerate(self.rules):
+            for words, step in ((rule.adding, 1), (rule.taking, -1)):
+                for word in words:
+                    if found[word] and found[word][-1][0] == number:
+                        step += found[word].pop()[1]
+                    found[word].append((number, step))
+        return found
+
+    @cached_property
+    def watched(self) -> list[int]:
+        """The rules whose words must come."""
+        needing = [number for number, rule in enumerate(self.rules) if rule.least > 0 and not rule.falls]
+        return needing[:_MOST_WATCHED]
+
+    @cached_property
+    def bits(self) -> list[int]:
+        """For each word, the watched rules that it serves, one bit each."""
+        found = [0] * len(self.same)
+        for bit, number in enumerate(self.watched):
+            for word in self.rules[number].adding:
+                found[word] |= 1 << bit
+        return found
+
+    @cached_property
+    def arrays(self) -> tuple[np.ndarray, ...]:
+        """The same for the kernels. For each word, where its moves begin; the moves (counter, step); for each rule
+        least, most, cause, whether it falls, parity; bits; same.
+        """
+        steps, rules = self.steps, self.rules
+        first = np.array(list(accumulate(map(len, steps), initial=0)), np.int32)
+        moves = np.array([cell for of_word in steps for move in of_word for cell in move], np.int32)
+        limits = [cell for r in rules for cell in (r.least, r.most, r.cause, bool(r.taking) or r.parity, r.parity)]
+        table = np.array(limits, np.int32)
+        bits, same = np.array(self.bits, np.uint64), np.array(self.same, np.int32)
+        return first, moves.reshape(-1, 2), table.reshape(-1, 5), bits, same
+
+
+class Standing:
+    """How a growing sentence stands with the rules. Each step forward is taken back in turn."""
+
+    def __init__(self, rules: Rules, product: Product, words: Sequence[int]):
+        self.rules = rules
+        self.held = [0] * len(rules.rules)
+        self.said = [0]  # for each number of words, the watched rules that are served
+        self.left_out = [0] * len(CAUSES)
+        self._all = reduce(or_, rules.bits, 0)
+        # For each state, what can still be said behind it.
+        self._reach = [0] * product.states
+        for state in range(product.states - 1, -1, -1):
+            for arc in range(product.first[state], product.first[state + 1]):
+                self._reach[state] |= rules.bits[words[product.arc[arc]]] | self._reach[product.target[arc]]
+
+    def forward(self, word: int, target: int) -> bool:
+        """Say a word that leads to a state. False, and nothing is said, where no sentence behind it can pass."""
+        rules, cause = self.rules.rules, -1
+        for number, step in self.rules.steps[word]:
+            self.held[number] += step
+            if cause < 0 and self.held[number] > rules[number].most and not rules[number].falls:
+                cause = rules[number].cause
+        said = self.said[-1] | self.rules.bits[word]
+        if cause < 0 and said | self._reach[target] != self._all:
+            cause = LOST
+        self.said.append(said)
+        if cause >= 0:
+            self.left_out[cause] += 1
+            self.back(word)
+        return cause < 0
+
+    def back(self, word: int) -> None:
+        self.said.pop()
+        for number, step in self.rules.steps[word]:
+            self.held[number] -= step
+
+    def passes(self) -> bool:
+        """Whether the sentence may end here."""
+        for rule, held in zip(self.rules.rules, self.held, strict=True):
+            if not rule.least <= (held % 2 if rule.parity else held) <= rule.most:
+                self.left_out[LOST if rule.cause == TWICE and held < rule.least else rule.cause] += 1
+                return False
+        return True
+
+
+class Pieces:
+    """Cuts a sentence into as few pieces as possible, each of which stands in one reference.
+
+    A place in a reference is a bit: of a piece, all places are known where its last word may stand.
+    """
+
+    def __init__(self, references: Iterable[Sequence[int]]):
+        self._places: dict[int, int] = {}
+        starts, self._ends, place = 0, 0, 1
+        for reference in references:
+            starts |= 1 << place
+            for word in reference:
+                self._places[word] = self._places.get(word, 0) | 1 << place
+                place += 1
+            self._ends |= 1 << (place - 1)
+            place += 1  # a gap, so that no piece runs on into the next reference
+        self.start = (starts >> 1, 0)  # where a piece stands before the first word, and the crossings so far
+
+    def forward(self, at: tuple[int, int], word: int) -> tuple[int, int]:
+        places, crossings = at
+        here = self._places[word]
+        goes_on = (places << 1) & here
+        return (goes_on, crossings) if goes_on else (here, crossings + 1)
+
+    def at_end(self, at: tuple[int, int]) -> int:
+        """The crossings of a sentence that ends here: one more where no reference ends."""
+        return at[1] + (not at[0] & self._ends)
+
+    def crossings(self, words: Iterable[int]) -> int:
+        """How often a sentence changes from one reference to another, at least."""
+        at = self.start
+        for word in words:
+            at = self.forward(at, word)
+        return self.at_end(at)
