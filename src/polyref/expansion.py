@@ -17,8 +17,9 @@ from polyref.align import AlignSettings
 from polyref.encode import ContextEncoder, Encoder, Encoding, default_encoder
 from polyref.errors import InputError, SettingsError
 from polyref.example import Example, LatticeSummary, PseudoReference
-from polyref.fluency import Chosen, LanguageModel, choose_fluent
-from polyref.lattice import AutoEngine, Engine, Lattice, SearchSettings, keep, merge, prepare, tokenized
+from polyref.fluency import Chosen, LanguageModel, choose_fluent, left_out, written
+from polyref.judge import EXAMPLES_READ, JudgeSettings, Usage, kept_rules, rules_of
+from polyref.lattice import AutoEngine, Engine, Lattice, Rules, SearchSettings, keep, merge, prepare, tokenized
 from polyref.settings import part, setting, settings
 from polyref.stats import Tally
 from polyref.text import TextSettings, Tokens
@@ -47,6 +48,7 @@ class ExpandSettings:
         hint="such as 0",
         metavar="MARGIN",
     )
+    judging: JudgeSettings = part(JudgeSettings)
     keep_lattice: bool = setting(False, "Keep the lattices in the output, for fresh paths in every epoch.")
     text: TextSettings = part(TextSettings)
     align: AlignSettings = part(AlignSettings)
@@ -65,6 +67,7 @@ class Tools:
     engine: Engine | AutoEngine = field(default_factory=AutoEngine)
     encoder: Encoder | None = None
     language_model: LanguageModel | None = None
+    usage: Usage = field(default_factory=Usage)
 
     def judge(self) -> LanguageModel:
         """What tells how fluent sentences are: the model given, the encoder if it can, else the built-in one."""
@@ -81,20 +84,42 @@ def expand(
     encoder: Encoder | None = None,
     language_model: LanguageModel | None = None,
     engine: Engine | AutoEngine | None = None,
+    usage: Usage | None = None,
     tally: Tally | None = None,
 ) -> Iterator[Example]:
     """Give each example pseudo-references until it has `per_example` references in all.
 
-    Soft alignment uses the built-in encoder unless another one is given. A `tally` counts what happens on the way.
+    Soft alignment uses the built-in encoder unless another one is given. `usage` is what is known of the words of the
+    whole data set; without it, the first thousand examples are read ahead to know. A `tally` counts what happens on the
+    way.
     """
     settings = settings or ExpandSettings()
     if per_example is not None:
         settings = replace(settings, per_example=per_example)
-    tools = Tools(engine or AutoEngine(), encoder, language_model)
-    counted = Tally() if tally is None else tally
+    tools = Tools(engine or AutoEngine(), encoder, language_model, usage or Usage())
+    return _expanded(examples, settings, tools, Tally() if tally is None else tally, learns=usage is None)
+
+
+def _expanded(
+    examples: Iterable[Example], settings: ExpandSettings, tools: Tools, tally: Tally, *, learns: bool
+) -> Iterator[Example]:
     waiting = iter(examples)
-    chunks = iter(lambda: list(islice(waiting, CHUNK)), [])
-    return chain.from_iterable(expand_chunk(chunk, settings, tools, counted) for chunk in chunks)
+    if learns and settings.judging.judge != "bleu":
+        started = perf_counter()
+        first = list(islice(waiting, EXAMPLES_READ))
+        tools = replace(tools, usage=usage_of(first, settings.text))
+        waiting = chain(first, waiting)
+        tally.spend("tokens", started)
+    while chunk := list(islice(waiting, CHUNK)):
+        yield from expand_chunk(chunk, settings, tools, tally)
+
+
+def usage_of(examples: Iterable[Example], text: TextSettings) -> Usage:
+    """What the references of the first examples tell about their words."""
+    return Usage.of(
+        [tokens.words for tokens in tokenized([one.text for one in example.references], text, example.line)]
+        for example in examples
+    )
 
 
 def expand_chunk(examples: Sequence[Example], settings: ExpandSettings, tools: Tools, tally: Tally) -> list[Example]:
@@ -142,16 +167,27 @@ def _chosen(
         # One lattice at a time, so that no more than one is kept.
         for lattice, count in zip(lattices, wanted, strict=True):
             started = perf_counter()
-            found = lattice.search(count, settings.search)
-            pseudo = tuple(map(PseudoReference, lattice.texts(found), lattice.bleus(found)))
+            rules = _rules(lattice, settings, tools, tally)
+            found = lattice.search(count, settings.search, rules)
+            pseudo = tuple(written(lattice, found, rules))
             tally.spend("search", started)
-            yield lattice, Chosen(pseudo, found.exact, 0)
+            yield lattice, Chosen(pseudo, found.exact, left_out(found), rules)
     else:
         together = list(lattices)
+        of_all = [_rules(lattice, settings, tools, tally) for lattice in together]
         started = perf_counter()
-        chosen = choose_fluent(together, wanted, settings.fluency, tools.judge(), settings.search)
+        chosen = choose_fluent(together, of_all, wanted, settings.fluency, tools.judge(), settings.search)
         tally.spend("search", started)
         yield from zip(together, chosen, strict=True)
+
+
+def _rules(lattice: Lattice, settings: ExpandSettings, tools: Tools, tally: Tally) -> Rules | None:
+    if settings.judging.judge == "bleu":
+        return None
+    started = perf_counter()
+    rules = rules_of(lattice, tools.usage)
+    tally.spend("judge", started)
+    return rules
 
 
 def _with_result(example: Example, lattice: Lattice, chosen: Chosen, settings: ExpandSettings, tally: Tally) -> Example:
@@ -160,8 +196,10 @@ def _with_result(example: Example, lattice: Lattice, chosen: Chosen, settings: E
     if short > 0:
         pseudo = fill_up(example, pseudo, short, settings)
     tally.count(example, pseudo, sentences=lattice.count, exact=chosen.exact, short=short > 0)
-    tally.left_out += chosen.left_out
-    kept = keep(lattice) if settings.keep_lattice else None
+    tally.left_out.update(chosen.left_out)
+    kept = None
+    if settings.keep_lattice:
+        kept = keep(lattice, None if chosen.rules is None else kept_rules(chosen.rules))
     summary = LatticeSummary(lattice.count, lattice.penalty, chosen.exact, kept)
     return replace(example, pseudo_references=pseudo, lattice=summary)
 

@@ -10,15 +10,17 @@ example's least fluent gold reference by more than the margin.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import NamedTuple, Protocol
 
 from polyref.encode import Choosy
 from polyref.example import PseudoReference
-from polyref.lattice import Lattice, SearchSettings
+from polyref.lattice import CAUSES, Found, Lattice, Rules, SearchSettings
 
 # Of each example, the best sentences by BLEU that are looked at, for each that is wanted.
 LOOKED_AT = 32
+NOT_FLUENT = "fluency"  # the cause beside those of the rules
 
 
 class LanguageModel(Protocol):
@@ -31,29 +33,52 @@ class LanguageModel(Protocol):
 
 
 class Chosen(NamedTuple):
-    """New sentences of one lattice, best first by BLEU; `left_out` is the number of those that were not fluent enough.
+    """New sentences of one lattice, best first by BLEU, and how many were left out by each cause.
 
     `exact` is False where the search was not, and where fluent ones may lie behind all that were looked at.
     """
 
     pseudo_references: tuple[PseudoReference, ...]
     exact: bool
-    left_out: int
+    left_out: dict[str, int]
+    rules: Rules | None
+
+
+def written(lattice: Lattice, found: Found, rules: Rules | None) -> Iterator[PseudoReference]:
+    """Sentences that a search found, with their judgements."""
+    texts, bleus = lattice.texts(found), lattice.bleus(found)
+    if rules is None:
+        return map(PseudoReference, texts, bleus)
+    sentences = zip(texts, bleus, lattice.numbered(found), found.crossings, strict=True)
+    return (
+        PseudoReference(text, bleu, content=rules.coverage(words) if rules.shared else None, crossings=crossings)
+        for text, bleu, words, crossings in sentences
+    )
+
+
+def left_out(found: Found) -> dict[str, int]:
+    """What rules have left out, by cause."""
+    return {cause: count for cause, count in zip(CAUSES, found.left_out, strict=True) if count}
 
 
 def choose_fluent(
-    lattices: Sequence[Lattice], wanted: Sequence[int], margin: float, model: LanguageModel, search: SearchSettings
+    lattices: Sequence[Lattice],
+    rules: Sequence[Rules | None],
+    wanted: Sequence[int],
+    margin: float,
+    model: LanguageModel,
+    search: SearchSettings,
 ) -> list[Chosen]:
     """The new sentences of each lattice. All lattices are asked together, so that the model reads large batches."""
     floors = fluency_floors(lattices, margin, model)
-    chosen = [Chosen((), True, 0) for _ in lattices]
+    chosen = [Chosen((), True, {}, of_one) for of_one in rules]
     # By their words: a search that ran out of its budget need not begin with what a smaller one found.
     judged: list[dict[tuple[str, ...], float]] = [{} for _ in lattices]
     most = [max(count, min(LOOKED_AT * count, search.tie_limit)) for count in wanted]
     asked = [min(2 * count, limit) for count, limit in zip(wanted, most, strict=True)]
     waiting = [k for k, count in enumerate(wanted) if count > 0]
     while waiting:
-        found = {k: lattices[k].search(asked[k], search) for k in waiting}
+        found = {k: lattices[k].search(asked[k], search, rules[k]) for k in waiting}
         words = {k: lattices[k].words(found[k]) for k in waiting}
         unread = {k: [one for one in words[k] if one not in judged[k]] for k in waiting}
         fluencies = iter(model.fluency([one for k in waiting for one in unread[k]]))
@@ -67,11 +92,12 @@ def choose_fluent(
                 again.append(k)
                 asked[k] = min(2 * asked[k], most[k])
                 continue
-            texts, bleus = lattices[k].texts(found[k]), lattices[k].bleus(found[k])
             seen = fluent[-1] + 1 if len(fluent) == wanted[k] else len(values)
-            pseudo = tuple(PseudoReference(texts[n], bleus[n], fluency=values[n]) for n in fluent)
+            sentences = list(written(lattices[k], found[k], rules[k]))
+            pseudo = tuple(replace(sentences[n], fluency=values[n]) for n in fluent)
             exact = found[k].exact and (len(fluent) == wanted[k] or len(values) < asked[k])
-            chosen[k] = Chosen(pseudo, exact, seen - len(fluent))
+            not_fluent = {NOT_FLUENT: seen - len(fluent)} if seen > len(fluent) else {}
+            chosen[k] = Chosen(pseudo, exact, left_out(found[k]) | not_fluent, rules[k])
         waiting = again
     return chosen
 

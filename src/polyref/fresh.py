@@ -21,8 +21,9 @@ from typing import Literal, NamedTuple, TypeVar
 from polyref.errors import InputError, SettingsError
 from polyref.example import Example, PseudoReference
 from polyref.expansion import CHUNK, Tools
-from polyref.fluency import LOOKED_AT, LanguageModel, fluency_floors
-from polyref.lattice import AutoEngine, Candidate, Engine, Found, Lattice, SearchSettings, restore
+from polyref.fluency import LOOKED_AT, LanguageModel, fluency_floors, written
+from polyref.judge import restored_rules
+from polyref.lattice import AutoEngine, Candidate, Engine, Found, Lattice, Rules, SearchSettings, restore
 from polyref.settings import required, setting, settings
 
 By = Literal["uniform", "rank"]
@@ -95,9 +96,9 @@ def draw_fresh(
         chunk = examples[start : start + CHUNK]
         sources = (_source(example, settings, search, epoch, tools.engine) for example in chunk)
         if settings.fluency is None:
-            for lattice, candidates, wanted in sources:
+            for lattice, rules, candidates, wanted in sources:
                 passing = _of_epoch(list(islice(candidates, wanted)), settings, epoch)
-                found.append(tuple(_written(lattice, _as_found(passing))))
+                found.append(tuple(written(lattice, _as_found(passing), rules)))
         else:
             fluent = _fluent(list(sources), settings.fluency, tools.judge())
             found += [tuple(_of_epoch(passing, settings, epoch)) for passing in fluent]
@@ -111,9 +112,13 @@ def _default_tools() -> Tools:
 
 
 class _Source(NamedTuple):
-    """Where an example's sentences come from: those that reach the floor of BLEU, in the order of this epoch."""
+    """Where an example's sentences come from: those that reach the floor of BLEU, in the order of this epoch.
+
+    They keep the rules that were kept with the lattice.
+    """
 
     lattice: Lattice
+    rules: Rules | None
     found: Iterator[Candidate]
     wanted: int  # how many of them an epoch must know to tell which are its own
 
@@ -122,62 +127,67 @@ def _source(
     example: Example, settings: FreshSettings, search: SearchSettings, epoch: int, engine: Engine | AutoEngine
 ) -> _Source:
     if settings.by == "rank":
-        lattice = _lattice_of(example, engine, share=1.0)
+        lattice, rules = _lattice_of(example, engine, share=1.0)
         size = max(RANKED, settings.per_example)
-        return _Source(lattice, iter(_best(lattice, size, search)), min((epoch + 1) * settings.per_example, size))
+        best = _best(lattice, rules, size, search)
+        return _Source(lattice, rules, iter(best), min((epoch + 1) * settings.per_example, size))
     # Without alignment and search, less is left that the kernels do faster.
-    lattice = _lattice_of(example, engine, share=1 / 8)
+    lattice, rules = _lattice_of(example, engine, share=1 / 8)
     # One number for an example in an epoch, the same on every machine.
     text = f"{search.seed} {epoch} {example.id}".encode("utf-8", "surrogatepass")
     generator = random.Random(int.from_bytes(hashlib.blake2b(text, digest_size=16).digest(), "little"))
     most = LOOKED_AT * settings.per_example
-    return _Source(lattice, islice(_shuffled(lattice, generator, settings, search), most), settings.per_example)
+    shuffled = _shuffled(lattice, rules, generator, settings, search)
+    return _Source(lattice, rules, islice(shuffled, most), settings.per_example)
 
 
-def _lattice_of(example: Example, engine: Engine | AutoEngine, *, share: float) -> Lattice:
+def _lattice_of(example: Example, engine: Engine | AutoEngine, *, share: float) -> tuple[Lattice, Rules | None]:
     kept = None if example.lattice is None else example.lattice.kept
     if example.lattice is None or kept is None:
         problem = f'the example "{example.id}" has no kept lattice'
         raise InputError(problem, "expand it anew, and keep the lattices", line=example.line)
     texts = [reference.text for reference in example.references]
     try:
-        return restore(texts, kept, penalty=example.lattice.penalty, engine=engine, share=share)
+        lattice = restore(texts, kept, penalty=example.lattice.penalty, engine=engine, share=share)
+        return lattice, None if kept.rules is None else restored_rules(lattice, kept.rules)
     except InputError as error:
         problem = f'the example "{example.id}": {error.problem}'
         raise InputError(problem, error.cure, line=example.line) from None
 
 
 def _shuffled(
-    lattice: Lattice, generator: random.Random, settings: FreshSettings, search: SearchSettings
+    lattice: Lattice,
+    rules: Rules | None,
+    generator: random.Random,
+    settings: FreshSettings,
+    search: SearchSettings,
 ) -> Iterator[Candidate]:
     """The sentences that reach the floor, in a random order."""
     tries = max(LEAST_TRIES, TRIES * settings.per_example)
     drawn: set[tuple[int, ...]] = set()
-    for candidate in lattice.draws(generator, min_bleu=settings.min_bleu, tries=tries):
-        drawn.add(candidate.words)
+    for candidate in lattice.draws(generator, min_bleu=settings.min_bleu, tries=tries, rules=rules):
+        drawn.add(candidate.words if rules is None else rules.core(candidate.words))
         yield candidate
     if lattice.count <= tries:
         return
-    best = _best(lattice, RANKED, replace(search, node_budget=_NODES_FOR_POOL))
-    rest = [candidate for candidate in best if candidate.words not in drawn]
+    best = _best(lattice, rules, RANKED, replace(search, node_budget=_NODES_FOR_POOL))
+    rest = [one for one in best if (one.words if rules is None else rules.core(one.words)) not in drawn]
     generator.shuffle(rest)
     yield from rest
 
 
-def _best(lattice: Lattice, size: int, search: SearchSettings) -> list[Candidate]:
-    found, word = lattice.search(size, search), lattice.automaton.word
+def _best(lattice: Lattice, rules: Rules | None, size: int, search: SearchSettings) -> list[Candidate]:
+    found, word = lattice.search(size, search, rules), lattice.automaton.word
     return [
-        Candidate(tuple(arcs), order, product, 0, tuple([word[arc] for arc in arcs]))
-        for arcs, order, product in zip(found.arcs, found.orders, found.products, strict=True)
+        Candidate(tuple(arcs), order, product, 0, tuple([word[arc] for arc in arcs]), crossings)
+        for arcs, order, product, crossings in zip(
+            found.arcs, found.orders, found.products, found.crossings, strict=True
+        )
     ]
 
 
 def _as_found(candidates: Sequence[Candidate]) -> Found:
     return Found.of(candidates, exact=True, nodes=0)
-
-
-def _written(lattice: Lattice, found: Found) -> list[PseudoReference]:
-    return list(map(PseudoReference, lattice.texts(found), lattice.bleus(found)))
 
 
 def _of_epoch(passing: list[Passing], settings: FreshSettings, epoch: int) -> list[Passing]:
@@ -199,7 +209,8 @@ def _fluent(sources: Sequence[_Source], margin: float, model: LanguageModel) -> 
         found = {k: _as_found(list(islice(sources[k].found, sources[k].wanted - len(passing[k])))) for k in waiting}
         values = iter(model.fluency([words for k in waiting for words in sources[k].lattice.words(found[k])]))
         for k in waiting:
-            judged = [replace(one, fluency=next(values)) for one in _written(sources[k].lattice, found[k])]
+            new = written(sources[k].lattice, found[k], sources[k].rules)
+            judged = [replace(one, fluency=next(values)) for one in new]
             passing[k] += [one for one in judged if one.fluency is not None and one.fluency >= floors[k]]
         waiting = [k for k in waiting if found[k].lengths and len(passing[k]) < sources[k].wanted]
     return passing

@@ -185,7 +185,7 @@ class Tally:
     repeats: int = 0
     short: int = 0
     inexact: int = 0
-    left_out: int = 0  # sentences that were not fluent enough
+    left_out: Counter[str] = field(default_factory=Counter)  # by cause: what was not good enough to be chosen
     bleu: float = 0.0
     largest: int = 0
     sentences: array[float] = field(default_factory=lambda: array("d"))
@@ -210,8 +210,9 @@ class Tally:
         self.seconds[stage] += perf_counter() - started
 
     def add(self, other: Tally) -> None:
-        for name in ("examples", "gold", "pseudo", "repeats", "short", "inexact", "left_out", "bleu"):
+        for name in ("examples", "gold", "pseudo", "repeats", "short", "inexact", "bleu"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
+        self.left_out.update(other.left_out)
         self.largest = max(self.largest, other.largest)
         self.sentences.extend(other.sentences)
         for stage, seconds in other.seconds.items():
@@ -226,7 +227,7 @@ class Tally:
             "references_after": self.gold + self.pseudo + self.repeats,
             "fell_short": self.short,
             "not_exact": self.inexact,
-            "not_fluent": self.left_out,
+            "left_out": dict(sorted(self.left_out.items())),
             "sentences_median": _shown(middle),
             "sentences_largest": f"{self.largest}" if self.largest < 10**4000 else _shown(math.inf),
             "mean_bleu_kept": _Mean(self.bleu, self.pseudo).rounded(),

@@ -137,7 +137,7 @@ class AlignSettings:
 
 # The paper's raw cosine, with its penalty for captions; it has no veto and does not look at positions.
 PRESETS: dict[str, dict[str, Any]] = {
-    "paper": {"similarity": "cosine", "penalty": 0.6, "veto": (), "position": 0.0},
+    "paper": {"similarity": "cosine", "penalty": 0.6, "veto": (), "position": 0.0, "judge": "bleu"},
 }
 
 

@@ -7,7 +7,7 @@ from typing import Annotated
 from polyref.align import AlignSettings
 from polyref.cli import options as o
 from polyref.cli.lattice import DrawSettings, about, lattices_of, with_files
-from polyref.data import ReadSettings
+from polyref.data import Input, ReadSettings
 from polyref.draw import MATRICES, save_matrix, suffix_of
 from polyref.draw.aligned import compare
 from polyref.errors import SettingsError
@@ -35,7 +35,8 @@ def align(
     """Show which words of two references are similar, and linked."""
     drawn = output is not None and suffix_of(output, MATRICES) != "json"  # before anything is read
     left, right = (_number(name) for name in pair)
-    lattices = lattices_of(file, drawing.id, reading, align, text, tools)
+    examples = Input.of(file, reading).examples(require_source=False)
+    lattices = lattices_of(file, examples, drawing.id, align, text, tools)
     for example, merged, path in with_files(file, lattices, output):
         with about(file, example):
             comparison = compare(merged, left, right, drawn=drawn)

@@ -52,6 +52,20 @@ def expand(
         o.say_losses(output, "not kept", report.not_kept)
 
 
+# What rules leave out are beginnings of sentences: however a sentence goes on, it cannot pass any more.
+_CAUSES = {
+    "twice": "say something twice",
+    "lost": "lose something",
+    "marks": "leave marks open",
+    "same": "are not new",
+    "fluency": "are not fluent",
+}
+
+
+def _left_out(counts: dict[str, int]) -> str:
+    return ", ".join(f"{counts[cause]:,} {words}" for cause, words in _CAUSES.items() if cause in counts)
+
+
 def _for_a_person(summary: dict[str, Any]) -> str:
     bleu = "-" if summary["mean_bleu_kept"] is None else f"{summary['mean_bleu_kept']:.2f}"
     seconds = ", ".join(f"{stage} {seconds:.2f}" for stage, seconds in summary["seconds"].items())
@@ -61,7 +75,7 @@ def _for_a_person(summary: dict[str, Any]) -> str:
         ("references", f"{summary['references_before']:,} before, {summary['references_after']:,} after"),
         ("fell short", f"{summary['fell_short']:,}"),
         ("not exact", f"{summary['not_exact']:,}"),
-        *([("not fluent", f"{summary['not_fluent']:,} left out")] if summary["not_fluent"] else []),
+        *([("left out", _left_out(summary["left_out"]))] if summary["left_out"] else []),
         ("sentences", f"{median} median, {largest} largest"),
         ("mean BLEU kept", bleu),
         ("seconds", seconds),

@@ -9,9 +9,9 @@ import hashlib
 import os
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -25,8 +25,11 @@ from polyref.draw import GRAPHS, PICTURES, check_drawable, suffix_of
 from polyref.encode import open_encoder
 from polyref.errors import InputError, SettingsError
 from polyref.example import Example
+from polyref.expansion import usage_of
 from polyref.files import writing
-from polyref.lattice import Lattice, SearchSettings, Sentence, engine_named
+from polyref.fluency import written
+from polyref.judge import EXAMPLES_READ, JudgeSettings, Usage, explain, rules_of
+from polyref.lattice import Lattice, Rules, SearchSettings, Sentence, engine_named
 from polyref.scale import ToolSettings
 from polyref.settings import setting, settings
 from polyref.text import TextSettings
@@ -55,7 +58,7 @@ class ShowSettings:
     """What is shown of a lattice beside its size."""
 
     steps: bool = setting(False, "Show the references side by side, and each merge.")
-    best: int = _number("Add the N best new sentences by BLEU.")
+    best: int = _number("Add the N best new sentences, as expand chooses them.")
     listed: int = _number("Add the first N sentences, gold ones too.", key="list")
     sample: int = _number("Add N sentences drawn uniformly, gold ones too.")
     score: str | None = setting(None, "Score the sentences of a file, one per line.", metavar="FILE")
@@ -75,6 +78,7 @@ def lattice(
     preset: o.PresetOption = None,
     text: TextSettings,
     search: SearchSettings,
+    judging: JudgeSettings,
     tools: ToolSettings,
     reading: ReadSettings,
     as_json: o.JsonOption = False,
@@ -88,22 +92,35 @@ def lattice(
         scored = [line.text(show.score) for line in read_lines(show.score, holds="one sentence per line")]
     if output is not None:
         suffix_of(output, PICTURES if show.steps else PICTURES + GRAPHS)  # before anything is read
-    lattices = lattices_of(file, drawing.id, reading, align, text, tools)
+    examples = Input.of(file, reading).examples(require_source=False)
+    usage: Usage | None = None
+    if judging.judge != "bleu":
+        first = list(islice(examples, EXAMPLES_READ))
+        with located(display_name(file), None):
+            usage = usage_of(first, text)
+        examples = chain(first, examples)
+    lattices = lattices_of(file, examples, drawing.id, align, text, tools)
     for example, merged, path in with_files(file, lattices, output):
+        rules = None if usage is None else rules_of(merged, usage)
         if path is not None:
             with about(file, example):
                 check_drawable(merged, path)
-        report = _report(example, merged, show, scored, search)
+        report = _report(example, merged, show, scored, search, rules)
         if path is not None:
             with about(file, example):
-                marked = _highlighted(merged, highlight, search)
+                marked = _highlighted(merged, highlight, search, rules)
                 merged.save(path, highlight=marked, theme=drawing.theme, title=drawing.title, steps=show.steps)
         told = (f"{o.printable(line)}\n" for line in _lines(report, example))
         o.tell(o.one_object(report) if as_json else "".join(told))
 
 
 def _report(
-    example: Example, merged: Lattice, show: ShowSettings, scored: list[str] | None, search: SearchSettings
+    example: Example,
+    merged: Lattice,
+    show: ShowSettings,
+    scored: list[str] | None,
+    search: SearchSettings,
+    rules: Rules | None,
 ) -> dict[str, Any]:
     """What is told about a lattice."""
     report: dict[str, Any] = {
@@ -127,25 +144,37 @@ def _report(
             for step in merged.steps()
         ]
     if show.best:
-        best = merged.best(show.best, search)
-        report["best"] = [{"text": sentence.text, "bleu": round(sentence.bleu, 2)} for sentence in best]
+        best = written(merged, merged.search(show.best, search, rules), rules)
+        report["best"] = [
+            {"text": one.text, "bleu": round(one.bleu, 2)}
+            | ({} if rules is None else {"content": one.content, "crossings": one.crossings})
+            for one in best
+        ]
     if show.listed:
         report["list"] = [sentence.text for sentence in islice(merged.sentences(), show.listed)]
     if show.sample:
         report["sample"] = [sentence.text for sentence in merged.sample(show.sample, search.seed)]
     if scored is not None:
-        report["score"] = [
-            {"text": given, "bleu": round(merged.bleu(given), 2), "in_lattice": given in merged} for given in scored
-        ]
+        report["score"] = [_scored(given, merged, rules) for given in scored]
     return report
 
 
-def _highlighted(merged: Lattice, wanted: str, search: SearchSettings) -> Sentence | int | str | None:
+def _scored(given: str, merged: Lattice, rules: Rules | None) -> dict[str, Any]:
+    sentence = merged.sentence(given)
+    scored = {"text": given, "bleu": round(merged.bleu(given), 2), "in_lattice": sentence is not None}
+    if sentence is None or rules is None:
+        return scored
+    return scored | {"left_out": explain(merged, rules, sentence.words)}
+
+
+def _highlighted(
+    merged: Lattice, wanted: str, search: SearchSettings, rules: Rules | None
+) -> Sentence | int | str | None:
     """The sentence that --highlight names, by the same settings as --best."""
     if not wanted.isdecimal():
         return wanted
     rank = int(wanted)
-    best = merged.best(rank, search) if 0 < rank <= MOST_SENTENCES else []
+    best = merged.best(rank, search, rules) if 0 < rank <= MOST_SENTENCES else []
     return best[-1] if best and len(best) == rank else rank
 
 
@@ -166,19 +195,26 @@ def _lines(report: dict[str, Any], example: Example) -> Iterator[str]:
     for sentence in report.get("score", ()):
         where = "in" if sentence["in_lattice"] else "not in"
         yield f"  {sentence['bleu']:6.2f}  {where} the lattice: {sentence['text']}"
+        if sentence.get("left_out"):
+            yield f"          left out: {sentence['left_out']}"
 
 
 # -- lattices of a file -----------------------------------------------------------------------------------------------
 
 
 def lattices_of(
-    file: str, id: str | None, reading: ReadSettings, align: AlignSettings, text: TextSettings, tools: ToolSettings
+    file: str,
+    examples: Iterable[Example],
+    id: str | None,
+    align: AlignSettings,
+    text: TextSettings,
+    tools: ToolSettings,
 ) -> Iterator[tuple[Example, Lattice]]:
     """The lattice of each example of a file, or of the one with an id."""
     encoder = open_encoder(tools.encoder) if tools.encoder is not None else None
     engine = engine_named(tools.engine, o.say_compiling)
     found = False
-    for example in Input.of(file, reading).examples(require_source=False):
+    for example in examples:
         if id is not None and example.id != id:
             continue
         found = True

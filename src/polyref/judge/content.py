@@ -16,11 +16,14 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import combinations, pairwise
+from typing import Literal
 
 from polyref.align.veto import traits_of
+from polyref.errors import InputError
 from polyref.judge.usage import Usage, parts
 from polyref.lattice import Lattice, Rule, Rules
 from polyref.lattice.plain.rules import MARKS, NO_LIMIT, TWICE
+from polyref.settings import setting, settings
 from polyref.text.tokens import is_mark
 
 _BRACKETS = {"(": ")", "[": "]", "{": "}", "“": "”", "«": "»", "「": "」", "『": "』"}
@@ -29,15 +32,51 @@ _STEM = 4  # letters that words of one stem share at least
 _ENDING = 3  # letters that they differ in at most
 
 
+Judge = Literal["bleu", "content"]
+
+
+@settings
+class JudgeSettings:
+    """What a sentence must be beside a good one by BLEU."""
+
+    judge: Judge = setting(
+        "content",
+        "content: leave out what says something twice, loses something or leaves brackets open; bleu: do not.",
+    )
+
+
 def rules_of(lattice: Lattice, usage: Usage) -> Rules:
     """The rules of an example."""
-    return Rules((*_content(lattice, usage), *_form(lattice)), _same_but_case(lattice))
+    rules, shared = _content(lattice, usage)
+    return Rules((*rules, *_form(lattice)), _same_but_case(lattice), shared)
+
+
+def kept_rules(rules: Rules) -> tuple[tuple[int, ...], ...]:
+    """What a KeptLattice keeps of them: form is known from the references."""
+    return tuple(
+        [
+            (rule.least, -1 if rule.most == NO_LIMIT else rule.most, *rule.adding)
+            for rule in rules.rules
+            if rule.cause == TWICE
+        ]
+    )
+
+
+def restored_rules(lattice: Lattice, kept: Sequence[tuple[int, ...]]) -> Rules:
+    """The rules of a lattice that was kept with them; an InputError where they cannot be its own."""
+    size = len(lattice.numbering.vocabulary)
+    if any(word >= size for rule in kept for word in rule[2:]):
+        problem, cure = "the kept rules do not fit its references", "run polyref expand --keep-lattice again"
+        raise InputError(problem, cure)
+    content = [Rule(TWICE, least, NO_LIMIT if most < 0 else most, tuple(words)) for least, most, *words in kept]
+    return Rules((*content, *_form(lattice)), _same_but_case(lattice))
 
 
 # -- content ----------------------------------------------------------------------------------------------------------
 
 
-def _content(lattice: Lattice, usage: Usage) -> list[Rule]:
+def _content(lattice: Lattice, usage: Usage) -> tuple[list[Rule], tuple[tuple[frozenset[int], int], ...]]:
+    """The rules, and what most references say."""
     vocabulary, references = lattice.numbering.vocabulary, lattice.numbering.references
     cut = list(map(parts, vocabulary))
     spelled: dict[str, list[int]] = {}  # for each part, the words that have it
@@ -55,17 +94,22 @@ def _content(lattice: Lattice, usage: Usage) -> list[Rule]:
     room = {part: sum([arcs[word] for word in words]) for part, words in spelled.items()}
     alike = _alike(lattice, usage, cut, said, holding)
     limits: dict[tuple[str, ...], tuple[int, int]] = {}
+    saying: dict[tuple[str, ...], int] = {}  # references that say a word, or what counts as the same
     for part in spelled:
         least, repeats = holding[part] == len(said), part in usage.repeated
         is_bound = not repeats and room[part] > most.get(part, 1)
         if least or is_bound:
             limits[(part,)] = (int(least), most.get(part, 1) if is_bound else NO_LIMIT)
         group = alike.get(part)
-        if group is not None:
+        if group is None:
+            if not repeats:
+                saying[(part,)] = holding[part]
+        else:
             counts = [sum([one[other] for other in group]) for one in said]
             is_bound = not repeats and sum([room[other] for other in group]) > max(counts)
             known_least, known_most = limits.get(group, (0, NO_LIMIT))
             needed = 0 if least else min(min(counts), 1)
+            saying[group] = len(said) - counts.count(0)
             limits[group] = (max(needed, known_least), min(max(counts), known_most) if is_bound else known_most)
     rules = [
         Rule(TWICE, least, most, tuple([word for part in group for word in spelled[part]]))
@@ -75,7 +119,8 @@ def _content(lattice: Lattice, usage: Usage) -> list[Rule]:
     negations = tuple([number for number, word in enumerate(vocabulary) if _negates(word)])
     if negations:
         rules.append(_as_gold(Rule(TWICE, 0, 0, negations), references))
-    return rules
+    shared = [(group, count) for group, count in saying.items() if 2 * count > len(said)]
+    return rules, tuple([(frozenset([word for part in group for word in spelled[part]]), n) for group, n in shared])
 
 
 def _alike(
@@ -171,6 +216,8 @@ def explain(lattice: Lattice, rules: Rules, words: Sequence[str]) -> str | None:
     vocabulary = lattice.numbering.vocabulary
     numbers = {word: number for number, word in enumerate(vocabulary)}
     sentence = [numbers[word] for word in words]
+    if tuple(sentence) in lattice.numbering.references:
+        return "it is a reference itself"
     rule = rules.broken(sentence)
     if rule is None:
         same = rules.core(sentence) in set(map(rules.core, lattice.numbering.references))

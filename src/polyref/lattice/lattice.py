@@ -228,6 +228,11 @@ class Lattice:
         """The scores of sentences that a search found."""
         return self._scale.values(found.lengths, found.orders, found.products)
 
+    def numbered(self, found: Found) -> list[list[int]]:
+        """Sentences that a search found, as the numbers of their words."""
+        word = self.automaton.word
+        return [[word[arc] for arc in arcs] for arcs in found.arcs]
+
     def texts(self, found: Found) -> list[str]:
         """Sentences that a search found, as they are written."""
         return self._writer.texts(found.path)
@@ -351,11 +356,11 @@ def merge(
 # -- kept in a few numbers, and built again -----------------------------------------------------------------------
 
 
-def keep(lattice: Lattice) -> KeptLattice:
-    """What a lattice is built from again: for each gold reference, the states behind its words."""
+def keep(lattice: Lattice, rules: tuple[tuple[int, ...], ...] | None = None) -> KeptLattice:
+    """What a lattice is built from again: for each gold reference, the states behind its words; and its rules."""
     distinct = [tuple(lattice.after[first:end]) for first, end in pairwise(lattice.numbering.starts)]
     states = tuple([distinct[number] for number in lattice.numbering.same])
-    return KeptLattice(states, lattice.text.tokenizer, lattice.text.fold_case)
+    return KeptLattice(states, lattice.text.tokenizer, lattice.text.fold_case, rules)
 
 
 def restore(

@@ -10,9 +10,9 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from time import perf_counter
 from typing import BinaryIO
@@ -30,15 +30,16 @@ from polyref.data import (
     render,
 )
 from polyref.data.formats import FORMATS, format_of_name
-from polyref.data.opening import changed, display_name
+from polyref.data.opening import changed, display_name, located
 from polyref.data.writing import check_not_input, open_bad, with_pseudo_as_references
 from polyref.encode import DEFAULT, ContextEncoder, Encoder, open_encoder
 from polyref.encode.cache import CachedEncoder
 from polyref.encode.opening import open_language_model
 from polyref.errors import InputError, SettingsError
 from polyref.example import Example
-from polyref.expansion import CHUNK, ExpandSettings, Tools, expand_chunk
+from polyref.expansion import CHUNK, ExpandSettings, Tools, expand_chunk, usage_of
 from polyref.fluency import LanguageModel
+from polyref.judge import EXAMPLES_READ, Usage
 from polyref.lattice import (
     AutoEngine,
     CompiledEngine,
@@ -162,6 +163,12 @@ def expand_file(
         open_examples(job.output, job.reading.fields, settings, report) as stream,
     ):
         lines = _lines(job, report.not_read, bad, tally)
+        if job.settings.judging.judge != "bleu":
+            started = perf_counter()
+            first = list(islice(lines, EXAMPLES_READ))
+            tools = replace(tools, usage=_usage(first, job))
+            lines = chain(first, lines)
+            tally.spend("read", started)
         for done in _results(lines, job, tools, before_compiling):
             started = perf_counter()
             stream.write(done.content)
@@ -210,13 +217,13 @@ def _results(lines: Iterator[Line], job: Job, tools: Tools, before_compiling: Ca
         else:
             return
         CompiledEngine(before_compiling)  # once, here, before the workers load it from disk
-    yield from in_order(chunks, partial(_set_up, job), workers=job.tools.workers)
+    yield from in_order(chunks, partial(_set_up, job, tools.usage), workers=job.tools.workers)
 
 
-def _set_up(job: Job) -> Callable[[list[Line]], _Done]:
+def _set_up(job: Job, usage: Usage) -> Callable[[list[Line]], _Done]:
     """In a worker process: become ready for chunks."""
     engine = "compiled" if job.tools.engine == "auto" else job.tools.engine
-    return partial(_process, job=job, tools=_tools(job, engine_named(engine)))
+    return partial(_process, job=job, tools=replace(_tools(job, engine_named(engine)), usage=usage))
 
 
 def _cells(chunk: list[Line]) -> int:
@@ -239,18 +246,20 @@ def _tools(job: Job, engine: Engine | AutoEngine) -> Tools:
     return Tools(engine, encoder, model)
 
 
+def _usage(lines: list[Line], job: Job) -> Usage:
+    """What the first examples tell about the words of the file."""
+    with located(display_name(job.path)):
+        return usage_of([parse(line, job.path, job.reading.fields) for line in lines], job.settings.text)
+
+
 def _process(chunk: list[Line], job: Job, tools: Tools) -> _Done:
     """Read, expand and render some lines."""
     tally = Tally()
     started = perf_counter()
     examples = [parse(line, job.path, job.reading.fields) for line in chunk]
     tally.spend("read", started)
-    try:
+    with located(display_name(job.path)):
         expanded = expand_chunk(examples, job.settings, tools, tally)
-    except InputError as error:
-        if error.file is None:
-            error.file = display_name(job.path)
-        raise
     started = perf_counter()
     if not FORMATS[job.written_format].holds_pseudo:
         # It knows but one kind of reference, and whoever expands to it wants to train on all of them.

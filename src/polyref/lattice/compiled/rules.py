@@ -72,7 +72,7 @@ def say(
     first, moves, limits, bits, same, reach, places,
     held, said, core, pieces, crossed, word_hashes, depth, word, target,
 ):  # fmt: skip
-    """Say a word behind the first `depth` ones. Returns -1; or why no sentence behind it can pass, and nothing is said."""
+    """Say a word behind the first `depth` ones: -1, or why no sentence behind it can pass, and then nothing is said."""
     cause = np.int64(-1)
     for k in range(first[word], first[word + 1]):
         number = moves[k, 0]

@@ -56,11 +56,13 @@ class Rule(NamedTuple):
 class Rules:
     """The rules of one example, over its numbered words.
 
-    `same` has for each word the first one that differs by case alone, and -1 for punctuation.
+    `same` has for each word the first one that differs by case alone, and -1 for punctuation. `shared` is what most of
+    the references say: words that count as one, and how many references say one of them.
     """
 
     rules: tuple[Rule, ...]
     same: tuple[int, ...]
+    shared: tuple[tuple[frozenset[int], int], ...] = ()
 
     def core(self, words: Iterable[int]) -> tuple[int, ...]:
         """What is left of a sentence without punctuation and case. Of sentences with one core, only the best is new."""
@@ -70,6 +72,12 @@ class Rules:
     def broken(self, words: Sequence[int]) -> Rule | None:
         """The first rule that a sentence breaks."""
         return next((rule for rule in self.rules if not rule.least <= rule.holds(words) <= rule.most), None)
+
+    def coverage(self, words: Sequence[int]) -> float:
+        """The share of what most gold references say that a sentence says."""
+        total = sum([weight for _, weight in self.shared])
+        said = sum([weight for group, weight in self.shared if not group.isdisjoint(words)])
+        return round(said / total, 4) if total else 1.0
 
     @cached_property
     def steps(self) -> list[list[tuple[int, int]]]:
