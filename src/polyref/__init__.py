@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from polyref.data import write as write
     from polyref.encode import Encoder as Encoder
     from polyref.encode import Encoding as Encoding
+    from polyref.encode import VectorSettings as VectorSettings
     from polyref.encode import WordVectors as WordVectors
     from polyref.encode import open_encoder as open_encoder
     from polyref.errors import InputError as InputError
@@ -53,7 +54,7 @@ _FRONT = {
     "align": "AlignSettings",
     "data": "Fields Losses WriteReport WriteSettings read render sample_examples write",
     "draw": "Lattice",  # with the methods that draw it
-    "encode": "Encoder Encoding WordVectors open_encoder",
+    "encode": "Encoder Encoding VectorSettings WordVectors open_encoder",
     "errors": "InputError MissingExtraError OutputError PolyrefError SettingsError",
     "example": "Example LatticeSummary PseudoReference Reference",
     "expansion": "ExpandSettings expand",

@@ -443,6 +443,22 @@ def test_a_baseline_is_measured_and_kept(run, encoder: Path, own_text: Path):
     assert again["baseline"] == again["before"] == measured["baseline"]
 
 
+def test_a_baseline_of_other_vectors_is_measured_but_not_kept(run, encoder: Path, own_text: Path):
+    before = content_of(encoder)
+    usual, other = (
+        json.loads(run("encoder", "calibrate", encoder, own_text, "--json", *options).out)
+        for options in ([], ["--word-share", "0.5", "--no-centre"])
+    )
+    assert other["baseline"] != usual["baseline"]
+    assert other["before"] is None  # what the folder has is that of its usual vectors
+    done = run("encoder", "calibrate", encoder, own_text, "--no-centre")
+    assert "before" not in done.out.decode()
+    refused(
+        run("encoder", "calibrate", encoder, own_text, "--no-centre", "--save"), "of its usual vectors only; use --"
+    )
+    assert content_of(encoder) == before
+
+
 def test_of_each_example_one_sentence_is_taken(run, encoder: Path, tmp_path: Path):
     """References of one example are alike; a baseline is of sentences that have nothing to do with each other."""
     lines = drawn_text(WORDS, 90, seed=2).splitlines()
@@ -468,7 +484,7 @@ def test_an_encoder_inside_the_package_is_not_written_to(run, own_text: Path, en
 
     shutil.copytree(encoder, encoder.parent / "english")
     monkeypatch.chdir(encoder.parent)
-    monkeypatch.setattr(opening, "open_builtin", lambda name: ContextEncoder.load(str(encoder)))
+    monkeypatch.setattr(opening, "open_builtin", lambda name, vectors: ContextEncoder.load(str(encoder)))
     before = content_of(encoder.parent)
     refused(
         run("encoder", "calibrate", "english", own_text, "--save"),

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from samples import CAT, FAMILIES, Families, caption_lines
 from small_encoders import write_encoder
@@ -180,6 +181,53 @@ def test_options_without_sense_are_refused(options, says, run, tmp_path: Path):
     assert done.code == 2
     assert says in done.err
     assert not list(tmp_path.iterdir())
+
+
+# -- the vectors ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("verb", ["expand", "lattice", "align"])
+def test_the_papers_preset_takes_the_states_as_they_are(verb, run):
+    """Section 3.2: "we concatenate both forward and backward hidden states to represent each word"."""
+    cosine = ["--similarity", "cosine", "--penalty", "0.7", "--veto", "none", "--position", "0"]
+    states = ["--word-share", "0", "--no-centre"]
+    extra = [] if verb == "expand" else ["--json"]
+    preset, spelled_out, usual = (
+        run(verb, "-", *SOFT, *extra, *options, stdin=CAT_RECORD).out
+        for options in (["--preset", "paper", "--penalty", "0.7"], [*cosine, *states], cosine)
+    )
+    assert preset == spelled_out != usual
+    if verb == "align":
+        sentences = [text.split() for text in CAT[:2]]
+        first, second = (np.concatenate([f[1:], b[:-1]], 1) for f, b in default_encoder().states(sentences))
+        lengths = np.linalg.norm(first, axis=1)[:, None] * np.linalg.norm(second, axis=1)
+        assert np.allclose(one(preset)["similarity"], first @ second.T / lengths, atol=1e-3)
+
+
+def test_a_part_of_the_preset_can_be_set_otherwise(run):
+    shares = [
+        one(run("align", "-", *SOFT, "--json", "--preset", "paper", *more, stdin=CAT_RECORD).out)["similarity"]
+        for more in ([], ["--word-share", "0.3"], ["--word-share", "1"])
+    ]
+    assert shares[0] != shares[1] != shares[2]
+
+
+@pytest.mark.parametrize("options", [["--word-share", "0.3"], ["--no-centre"]], ids=" ".join)
+@pytest.mark.parametrize("verb", ["expand", "lattice", "align"])
+def test_hard_alignment_has_no_vectors_to_choose(verb, options, run):
+    done = run(verb, "-", *options, stdin=CAT_RECORD)
+    assert (done.code, done.out) == (2, b"")
+    assert f"{options[0]} has no effect without --align soft; add that, or leave it out" in done.err
+
+
+def test_a_table_of_vectors_has_no_share_and_takes_the_preset_as_before(run, tmp_path: Path):
+    table = [*SOFT, "--encoder", Families(FAMILIES).save(tmp_path / "families.npz")]
+    done = run("expand", "-", *table, "--word-share", "0.3", stdin=PEOPLE)
+    assert (done.code, done.out) == (2, b"")
+    assert "--word-share has no effect on vectors:, whose vectors are taken as they are; leave it out" in done.err
+    cosine = ["--similarity", "cosine", "--penalty", "0.6", "--veto", "none", "--position", "0"]
+    preset, spelled_out = (run("expand", "-", *table, *more, stdin=PEOPLE) for more in (["--preset", "paper"], cosine))
+    assert (preset.code, preset.out) == (0, spelled_out.out)
 
 
 # -- the cache --------------------------------------------------------------------------------------------------

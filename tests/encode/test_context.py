@@ -12,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from small_encoders import WORDS, drawn_text, open_small, write_encoder
 
-from polyref.encode import context, kernels, network, opening
-from polyref.encode.context import ContextEncoder, read_folder, write_folder
+from polyref.encode import context, kernels, measure_baseline, network, opening, unrelated_sentences
+from polyref.encode.cache import CachedEncoder
+from polyref.encode.context import ContextEncoder, VectorSettings, read_folder, write_folder
 from polyref.errors import SettingsError
 
 STATES = 6
@@ -209,6 +210,69 @@ def test_a_cosine_is_the_weighted_mean_of_three(tmp_path: Path, share):
     assert one @ other == pytest.approx(expected, abs=2e-3)
 
 
+# Vectors of one's own choice
+
+
+def with_vectors(folder: Path, word_share: float | None = None, centre: bool = True) -> ContextEncoder:
+    return ContextEncoder.load(str(folder), VectorSettings(word_share, centre))
+
+
+def cosine(left: np.ndarray, right: np.ndarray) -> float:
+    return float(left @ right / np.sqrt((left @ left) * (right @ right)))
+
+
+@pytest.mark.parametrize("share", [0.0, 0.25, 1.0])
+def test_without_the_centre_a_cosine_is_that_of_the_word_and_that_of_both_states_side_by_side(folder: Path, share):
+    """With no share for the word, it is the paper's equation 2."""
+    encoder, words = with_vectors(folder, share, centre=False), ["the", "zebra", "sits"]
+    vectors = encoder.encode([words])[0].vectors.astype(np.float64)
+    [(forward, backward)], own = encoder.states([words]), encoder.word_vectors(words)
+    both = np.concatenate([forward[1:], backward[:-1]], axis=1).astype(np.float64)
+    for one, other in ((0, 1), (0, 2), (1, 2)):
+        expected = share * cosine(own[one], own[other]) + (1 - share) * cosine(both[one], both[other])
+        assert vectors[one] @ vectors[other] == pytest.approx(expected, abs=2e-3)
+    assert np.abs(np.linalg.norm(vectors, axis=1) - 1).max() < 2e-3
+
+
+def test_a_share_of_ones_own_replaces_that_of_the_folder(tmp_path: Path):
+    given, kept = (write_encoder(tmp_path / str(share), word_share=share) for share in (0.3, 0.7))
+    assert all_bytes(with_vectors(given, 0.7), [WORDS]) == all_bytes(with_vectors(kept), [WORDS])
+    assert all_bytes(with_vectors(given), [WORDS]) != all_bytes(with_vectors(kept), [WORDS])
+
+
+def test_the_usual_vectors_keep_their_hash_and_all_others_have_their_own(folder: Path):
+    share = read_folder(folder).config["word_share"]
+    usual, named = with_vectors(folder), with_vectors(folder, share)
+    assert usual.hash == named.hash == read_folder(folder).hash
+    assert usual.baseline == named.baseline == read_folder(folder).config["baseline"]
+    others = [with_vectors(folder, *choice).hash for choice in ((0.1,), (0.2,), (0.1, False), (share, False))]
+    assert len({usual.hash, *others}) == 5
+
+
+def test_a_cache_does_not_mix_vectors_of_one_folder(folder: Path, tmp_path: Path):
+    for _ in range(2):
+        for choice in ((None, True), (0.1, True), (None, False), (0.1, False)):
+            encoder = with_vectors(folder, *choice)
+            with CachedEncoder(encoder, tmp_path / "cache") as cached:
+                assert cached.encode([WORDS])[0].vectors.tobytes() == encoder.encode([WORDS])[0].vectors.tobytes()
+    assert len(list((tmp_path / "cache").glob("*.sqlite"))) == 4
+
+
+def test_how_fluent_a_sentence_is_does_not_depend_on_the_vectors(folder: Path):
+    assert with_vectors(folder, 0.1, False).fluency([WORDS]) == with_vectors(folder).fluency([WORDS])
+
+
+def test_other_vectors_have_a_baseline_of_their_own():
+    usual, own = opening.open_encoder("english"), opening.open_encoder("english", VectorSettings(0.0, False))
+    assert own.baseline == measure_baseline(own, unrelated_sentences()) > usual.baseline + 0.05
+
+
+def test_an_encoder_of_other_text_has_no_baseline_for_vectors_of_ones_own(folder: Path):
+    """The sample text of the package tells nothing about an encoder that does not know its words."""
+    with pytest.raises(SettingsError, match=r"has no baseline for .*set baseline, which encoder calibrate measures"):
+        _ = with_vectors(folder, centre=False).baseline
+
+
 def test_the_same_word_has_another_vector_in_another_context(encoder: ContextEncoder):
     one, other = encoder.encode([["the", "cat", "sits"], ["a", "cat", "sleeps"]])
     assert (one.vectors[1] != other.vectors[1]).any()
@@ -334,7 +398,9 @@ def test_an_encoder_of_ones_own_takes_any_text(folder: Path):
 
 def test_the_encoders_inside_the_package_refuse_another_language(folder: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(opening, "builtin_folder", lambda name: folder)
-    encoder = inspect.unwrap(opening.open_builtin)("english")  # what is opened here is not for other tests
+    encoder = inspect.unwrap(opening.open_builtin)(
+        "english", VectorSettings()
+    )  # what is opened here is not for other tests
     assert encoder.name == "english"
     with pytest.raises(SettingsError, match='"english" does not know 100% of these words'):
         encoder.check(FOREIGN)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 
 import numpy as np
@@ -9,11 +10,12 @@ import pytest
 from samples import CAT, captions
 
 import polyref
-from polyref import AlignSettings, Lattice, SettingsError, open_encoder
+from polyref import AlignSettings, Lattice, SettingsError, VectorSettings, open_encoder
 from polyref.draw.aligned import compare
 from polyref.encode import DEFAULT, ContextEncoder, WordVectors, default_encoder
 from polyref.encode.context import read_config
 from polyref.encode.opening import BUILTIN, KINDS, Kind, builtin_folder, is_encoder
+from polyref.scale import ToolSettings
 
 SENTENCES = [text.split() for text in (*CAT, "she sold it .", "zorblat", *(first for first, *_ in captions(200)))]
 FOREIGN = {
@@ -61,6 +63,26 @@ def english() -> ContextEncoder:
     encoder = open_encoder("english")
     assert isinstance(encoder, ContextEncoder)
     return encoder
+
+
+def test_the_vectors_of_the_package_are_those_that_they_always_were(english: ContextEncoder):
+    """Caches and expanded files of a person depend on them."""
+    vectors = b"".join(encoding.vectors.tobytes() for encoding in english.encode([text.split() for text in CAT]))
+    assert (english.hash, hashlib.sha256(vectors).hexdigest()[:16]) == ("0e502d25aa891e10", "c2ea6c354bfdd0c7")
+    assert open_encoder("english", VectorSettings()) is default_encoder()
+
+
+@pytest.mark.parametrize("name", ["vectors:table.npz", "huggingface:model"])
+def test_only_a_language_model_has_a_share_for_the_word_itself(name: str):
+    for make in (
+        lambda: open_encoder(name, VectorSettings(word_share=0.3)),
+        lambda: ToolSettings(encoder=name, vectors=VectorSettings(word_share=0.3)),
+    ):
+        with pytest.raises(
+            SettingsError, match=r"word_share has no effect on \w+:, whose vectors are taken as they are"
+        ):
+            make()
+    ToolSettings(encoder=name, vectors=VectorSettings(word_share=0.0, centre=False))  # which is so there anyway
 
 
 # -- what is in the package -------------------------------------------------------------------------------------

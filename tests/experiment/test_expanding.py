@@ -68,6 +68,14 @@ def test_two_runs_that_expand_at_once_get_the_same(path: str, tmp_path: Path, mo
     assert [Path(expanded(path, tmp_path, per_example=5)).read_bytes()] == seen
 
 
+def test_other_vectors_have_another_name_where_there_are_vectors(path: str, tmp_path: Path):
+    soft = {"per_example": 5, "align": "soft"}
+    found = [expanded(path, tmp_path, **soft, **more) for more in ({}, {"word_share": 0.0}, {"centre": False})]
+    assert len(set(found)) == 3
+    hard = expanded(path, tmp_path, per_example=5)
+    assert expanded(path, tmp_path, per_example=5, word_share=0.0, centre=False) == hard
+
+
 def test_other_ways_other_fields_and_other_files_have_other_names(path: str, tmp_path: Path):
     records = [{"prompt": f"other {record['source']}", **record} for record in made_up.records(3)]
     both = made_up.write(tmp_path / "both.jsonl", iter(records))

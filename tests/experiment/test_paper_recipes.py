@@ -8,8 +8,11 @@ from pathlib import Path
 import made_up
 import pytest
 
+from polyref.align import PRESETS
+from polyref.encode import VectorSettings
 from polyref.experiment.reading import read_recipe
 from polyref.model.settings import CaptionerSettings, TranslatorSettings
+from polyref.settings import contents
 
 PAPER = Path(__file__).parents[2] / "recipes" / "paper"
 
@@ -41,19 +44,29 @@ def test_the_caption_recipe_has_the_numbers_of_section_4_2():
     [stage] = recipe.stages
     assert stage.model == CaptionerSettings(feature_size=2048, embedding_size=512)
     expand = stage.expand.settings
-    assert (stage.fit.epochs, stage.beam.beam, expand.align.penalty, expand.per_example) == (100, 5, 0.6, 100)
+    assert (stage.fit.epochs, stage.beam.beam, expand.align.penalty, expand.per_example) == (100, 5, 0.6, 50)
     assert (stage.schedule.schedule.schedule, stage.schedule.limit) == ("shuffle", 20)
     assert recipe.grid["batch.pairs"] == [50, 250, 500, 1000]
-    assert recipe.grid["schedule.limit"] == [5, 10, 20, 50, 100]
+    assert recipe.grid["schedule.limit"] == [5, 10, 20, 50]
     assert len(recipe.grid["run.seed"]) == 3
 
 
 @pytest.mark.parametrize("name", ["nist-zh-en", "coco-karpathy"])
 def test_words_are_aligned_by_the_cosine_of_their_vectors_and_by_nothing_else(name):
     """Section 3: "the normalized cosine similarity score of word"; no word is barred, and no position counts."""
-    expand = read_recipe(PAPER / f"{name}.toml").stages[-1].expand.settings
+    section = read_recipe(PAPER / f"{name}.toml").stages[-1].expand
+    expand = section.settings
     assert (expand.align.align, expand.align.similarity) == ("soft", "cosine")
     assert (expand.align.veto, expand.align.position, expand.fluency) == ((), 0.0, None)
+    assert section.tools.vectors == VectorSettings(word_share=0.0, centre=False)
+    for key, value in PRESETS["paper"].items():
+        assert key == "penalty" or contents(section)[key] == value
+
+
+@pytest.mark.parametrize("name", ["nist-zh-en", "coco-karpathy"])
+def test_the_language_model_is_trained_for_20_epochs(name):
+    """Section 4.1: "for 20 epochs to minimize the perplexity"; the first one always gains, so 20 never stop early."""
+    assert "--epochs 20 --stop-after 20\n" in (PAPER / f"{name}.toml").read_text()
 
 
 def test_uniform_goes_through_the_examples_as_they_come():

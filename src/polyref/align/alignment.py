@@ -135,9 +135,18 @@ class AlignSettings:
         return None if self.align == "hard" else units / UNIT
 
 
-# The paper's raw cosine, with its penalty for captions; it has no veto and does not look at positions.
+# By key, also those of encode/. The paper's raw cosine of the states alone, with its penalty for captions; it has no
+# veto and does not look at positions.
 PRESETS: dict[str, dict[str, Any]] = {
-    "paper": {"similarity": "cosine", "penalty": 0.6, "veto": (), "position": 0.0, "judge": "bleu"},
+    "paper": {
+        "similarity": "cosine",
+        "penalty": 0.6,
+        "veto": (),
+        "position": 0.0,
+        "word_share": 0.0,
+        "centre": False,
+        "judge": "bleu",
+    },
 }
 
 

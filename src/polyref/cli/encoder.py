@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from polyref.cli import options as o
-from polyref.encode import Choosy, measure_baseline, open_encoder
+from polyref.encode import Choosy, Encoder, VectorSettings, measure_baseline, open_encoder
 from polyref.encode.context import CONFIG, ContextEncoder, read_config, write_config
 from polyref.encode.corpus import Corpus, TrainSettings, Use, unrelated_of
 from polyref.encode.opening import BUILTIN, DEFAULT, builtin_folder
@@ -158,11 +158,12 @@ def calibrate(
     *,
     use: Annotated[Use, typer.Option(help="Of data sets: their references, their sources, or both.")] = "references",
     settings: TextSettings,
+    vectors: VectorSettings,
     save: Annotated[bool, typer.Option("--save", help="Write the baseline into the encoder's folder.")] = False,
     as_json: o.JsonOption = False,
 ) -> None:
     """Measure the similarity of unrelated words on your own text: the baseline for rescaled similarities."""
-    encoder = open_encoder(name)
+    encoder = open_encoder(name, vectors)
     sentences = unrelated_of(texts, use, settings)
     if isinstance(encoder, Choosy):
         encoder.check(sentences)
@@ -173,13 +174,26 @@ def calibrate(
     if save:
         if not isinstance(encoder, ContextEncoder) or name in BUILTIN:
             raise SettingsError(f"{name} is not a folder of your own", f"use --baseline {baseline} instead of --save")
+        if not encoder.is_usual:
+            problem = f"{name} keeps the baseline of its usual vectors only"
+            raise SettingsError(problem, f"use --baseline {baseline} instead of --save")
         write_config(Path(name), read_config(Path(name)) | {"baseline": baseline})
+    before = _before(encoder)
     if as_json:
-        facts = {"name": name, "baseline": baseline, "before": encoder.baseline, "sentences": len(sentences)}
+        facts = {"name": name, "baseline": baseline, "before": before, "sentences": len(sentences)}
         o.tell(o.one_object(facts))
         return
-    typer.echo(f"baseline {baseline:.4f} on {len(sentences):,} sentences of yours; {encoder.baseline:.4f} before")
+    compared = "" if before is None else f"; {before:.4f} before"
+    typer.echo(f"baseline {baseline:.4f} on {len(sentences):,} sentences of yours{compared}")
     typer.echo(f"kept in {o.printable(name)}" if save else f"use it with: --baseline {baseline:.4f}")
+
+
+def _before(encoder: Encoder) -> float | None:
+    """The baseline without a person's own text; there is none if the package's sample text is in another language."""
+    try:
+        return encoder.baseline
+    except SettingsError:
+        return None
 
 
 VERBS = {"train": train, "list": list_encoders, "show": show, "calibrate": calibrate}

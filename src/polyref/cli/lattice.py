@@ -22,7 +22,6 @@ from polyref.data.formats.jsonl import decimal_text
 from polyref.data.opening import display_name, located, read_lines
 from polyref.data.writing import check_not_input
 from polyref.draw import GRAPHS, PICTURES, check_drawable, suffix_of
-from polyref.encode import open_encoder
 from polyref.errors import InputError, SettingsError
 from polyref.example import Example
 from polyref.expansion import usage_of
@@ -211,7 +210,7 @@ def lattices_of(
     tools: ToolSettings,
 ) -> Iterator[tuple[Example, Lattice]]:
     """The lattice of each example of a file, or of the one with an id."""
-    encoder = open_encoder(tools.encoder) if tools.encoder is not None else None
+    encoder = tools.open_encoder(align)
     engine = engine_named(tools.engine, o.say_compiling)
     found = False
     for example in examples:

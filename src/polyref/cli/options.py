@@ -43,7 +43,7 @@ SourcesFromOption = Annotated[
 ]
 PresetOption = Annotated[
     Literal["paper"] | None,
-    typer.Option("--preset", help="paper: the paper's raw cosine and penalty 0.6, no veto, no position."),
+    typer.Option("--preset", help="paper: raw cosine of the states as they are, penalty 0.6, no veto, no position."),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one machine-readable object.")]
 

@@ -23,10 +23,11 @@ import numpy.typing as npt
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
-from polyref.encode.encoder import Encoding
+from polyref.encode.encoder import Encoding, measure_baseline, unrelated_sentences
 from polyref.encode.network import INPUT_STEP, Direction, Floats, Ints, Output, States, on_grid, output_shapes, run
 from polyref.errors import InputError, SettingsError
 from polyref.files import write_whole, writing
+from polyref.settings import setting, settings
 
 FORMAT = 1
 CONFIG, WEIGHTS, VOCABULARY = "config.json", "weights.safetensors", "vocabulary.txt"
@@ -39,8 +40,32 @@ _LEAST_WORDS = 40  # fewer do not tell a language
 _MANY_WORDS = 1000
 _COMMON_WORDS, _COMMON_SHARE = 100, 0.2  # in English that is hardly ever less than 0.3, in French or German than 0.15
 _MOST_LETTERS = 40  # of a longer word, the first ones; it is an address or a mistake
+_LEAST_KNOWN = 0.5  # of the package's sample text; an encoder that knows less of it is for other text
+_SOFT = ("align", "soft")
 
 Made = TypeVar("Made")
+
+
+@settings
+class VectorSettings:
+    """What the vectors of a language model consist of. The paper's are the states alone, as they are."""
+
+    word_share: float | None = setting(
+        None,
+        "Share of a word's own vector in the similarity; its states have the rest.",
+        unset="0.3, as the encoder says",
+        at_least=0,
+        at_most=1,
+        metavar="SHARE",
+        needs=_SOFT,
+    )
+    centre: bool = setting(
+        True,
+        "Subtract the mean of each part of a vector, and give both states equal weight.",
+        option="--no-centre",
+        off="Take the two states side by side as they are, without subtracting means.",
+        needs=_SOFT,
+    )
 
 
 # -- words ----------------------------------------------------------------------------------------------------------
@@ -72,6 +97,11 @@ class Vocabulary:
     @cached_property
     def hash(self) -> str:
         return _digest("\n".join(self.words).encode("utf-8", "surrogatepass"))
+
+    def is_of_sample(self) -> bool:
+        """Whether it has enough of the package's sample text to measure a baseline on that."""
+        words = [word for sentence in unrelated_sentences() for word in sentence]
+        return sum(self.find(word) >= 0 for word in words) >= _LEAST_KNOWN * len(words)
 
 
 @lru_cache(maxsize=1 << 16)
@@ -226,11 +256,24 @@ class ContextEncoder:
     Text in which more than the share `most_unknown` of the words is lacking is refused: it is in another language.
     """
 
-    def __init__(self, folder: EncoderFolder, name: str, *, most_unknown: float = 1.0):
+    def __init__(
+        self,
+        folder: EncoderFolder,
+        name: str,
+        vectors: VectorSettings | None = None,
+        *,
+        most_unknown: float = 1.0,
+    ):
         self.name = name
         self.hash = folder.hash
-        self.baseline = float(folder.config["baseline"])
         self.config = folder.config
+        vectors, usual = vectors or VectorSettings(), float(folder.config["word_share"])
+        self._share = usual if vectors.word_share is None else vectors.word_share
+        self._centre = vectors.centre
+        self.is_usual = self._centre and self._share == usual  # as the folder describes them
+        if not self.is_usual:
+            # A cache knows vectors by the hash; usual ones keep theirs.
+            self.hash = _digest(json.dumps([folder.hash, self._share, self._centre]).encode())
         self._weights = folder.weights
         self._vocabulary = folder.vocabulary
         self._directions = {side: Direction.of(folder.weights, side) for side in ("forward", "backward")}
@@ -238,8 +281,18 @@ class ContextEncoder:
         self._most_unknown = most_unknown
 
     @classmethod
-    def load(cls, path: str) -> ContextEncoder:
-        return cls(read_folder(Path(path)), path)
+    def load(cls, path: str, vectors: VectorSettings | None = None) -> ContextEncoder:
+        return cls(read_folder(Path(path)), path, vectors)
+
+    @cached_property
+    def baseline(self) -> float:
+        """The folder's is that of its usual vectors; for others it is measured."""
+        if self.is_usual:
+            return float(self.config["baseline"])
+        if not self._vocabulary.is_of_sample():
+            problem = f"{self.name} has no baseline for a word_share or centre of your own"
+            raise SettingsError(problem, "set baseline, which encoder calibrate measures, or set similarity to cosine")
+        return measure_baseline(self, unrelated_sentences())
 
     def check(self, sentences: Sequence[Sequence[str]]) -> None:
         """Refuse text in which too many words are unknown; a few words are not enough to tell."""
@@ -265,16 +318,23 @@ class ContextEncoder:
     def _encodings(self, read: _Read) -> Iterable[Encoding]:
         """Own vector and states, each less what all words share, of length 1 and then weighted.
 
-        So the cosine of two such vectors is the weighted mean of their three cosines.
+        So the cosine of two such vectors is the weighted mean of their three cosines. Without the centre, both states
+        are one part, so that the longer one counts for more: with no share for the word it is the paper's cosine.
         """
-        centre = self._weights["centre.states"].astype(np.float32)
-        own = self._weights["centre.own"].astype(np.float32)
-        share = float(self.config["word_share"])
-        parts = [
-            (read.own - own, read.words, share),
-            (read.forward.distinct - centre[0], read.forward.of_word[~read.is_first], (1 - share) / 2),
-            (read.backward.distinct - centre[1], read.backward.of_word[~read.is_last], (1 - share) / 2),
-        ]
+        share, words = self._share, read.words
+        before, behind = read.forward.of_word[~read.is_first], read.backward.of_word[~read.is_last]
+        parts: list[tuple[Floats, Ints | slice, float]]
+        if self._centre:
+            centre = self._weights["centre.states"].astype(np.float32)
+            own = self._weights["centre.own"].astype(np.float32)
+            parts = [
+                (read.own - own, words, share),
+                (read.forward.distinct - centre[0], before, (1 - share) / 2),
+                (read.backward.distinct - centre[1], behind, (1 - share) / 2),
+            ]
+        else:
+            both = np.concatenate([read.forward.distinct[before], read.backward.distinct[behind]], axis=1)
+            parts = [(read.own, words, share), (both, slice(None), 1 - share)]
         vectors = np.concatenate([_scaled(rows, part)[places] for rows, places, part in parts if part > 0], axis=1)
         known = read.rows[read.words] >= 0
         return map(Encoding, np.split(vectors, read.ends[:-1]), np.split(known, read.ends[:-1]))

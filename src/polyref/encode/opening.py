@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from polyref.encode.context import ContextEncoder, read_folder
+from polyref.encode.context import ContextEncoder, VectorSettings, read_folder
 from polyref.encode.encoder import Encoder
 from polyref.encode.pretrained import PretrainedEncoder, parse_name
 from polyref.encode.vectors import WordVectors
@@ -40,8 +40,10 @@ KINDS = {
 }
 
 
-def open_encoder(name: str) -> Encoder:
-    """The encoder of a name."""
+def open_encoder(name: str, vectors: VectorSettings | None = None) -> Encoder:
+    """The encoder of a name; `vectors` are for a language model."""
+    vectors = vectors or VectorSettings()
+    check_vectors(name, vectors)
     kind, _, rest = name.partition(":")
     if kind in KINDS and rest:
         return KINDS[kind].open(rest)
@@ -49,7 +51,15 @@ def open_encoder(name: str) -> Encoder:
         kinds = " or ".join(f"{kind}:{KINDS[kind].takes}" for kind in KINDS)
         choices = f"give {', '.join(BUILTIN)}, the folder of one that you trained, {kinds}"
         raise SettingsError(f'there is no encoder "{name}"', choices)
-    return open_language_model(name)
+    return open_language_model(name, vectors)
+
+
+def check_vectors(name: str, vectors: VectorSettings) -> None:
+    """Refuse a share for a word's own vector where nothing is mixed. Without a share and a centre, it is as it is."""
+    kind, _, rest = name.partition(":")
+    if kind in KINDS and rest and vectors.word_share:
+        problem = f"has no effect on {kind}:, whose vectors are taken as they are"
+        raise SettingsError(problem, "leave it out, or name another encoder", key="word_share", also=("encoder",))
 
 
 def is_encoder(name: str) -> bool:
@@ -60,25 +70,25 @@ def is_encoder(name: str) -> bool:
     return name in BUILTIN or (name != "" and Path(name).is_dir())
 
 
-def open_language_model(name: str) -> ContextEncoder:
+def open_language_model(name: str, vectors: VectorSettings | None = None) -> ContextEncoder:
     """An encoder that is a language model, and so can tell how fluent a sentence is."""
     if name in BUILTIN:
-        return open_builtin(name)
+        return open_builtin(name, vectors or VectorSettings())
     if not name or not Path(name).is_dir():
         choices = f"give {', '.join(BUILTIN)} or the folder of one that you trained"
         raise SettingsError(f'there is no language model "{name}"', choices)
-    return ContextEncoder.load(name)
+    return ContextEncoder.load(name, vectors)
 
 
 def default_encoder() -> ContextEncoder:
     """What soft alignment uses where nothing else is named; opened once."""
-    return open_builtin(DEFAULT)
+    return open_builtin(DEFAULT, VectorSettings())
 
 
 @cache
-def open_builtin(name: str) -> ContextEncoder:
+def open_builtin(name: str, vectors: VectorSettings) -> ContextEncoder:
     """An encoder inside the package: it works at once, without torch."""
-    return ContextEncoder(read_folder(builtin_folder(name)), name, most_unknown=MOST_UNKNOWN)
+    return ContextEncoder(read_folder(builtin_folder(name)), name, vectors, most_unknown=MOST_UNKNOWN)
 
 
 def builtin_folder(name: str) -> Path:

@@ -32,7 +32,6 @@ from polyref.fit.loop import Step, fit
 
 VALIDATION_WORDS_AT_ONCE = 2048
 CENTRE_SENTENCES = 5000
-LEAST_KNOWN = 0.5  # of the package's sample text; an encoder that knows less of it is for other text
 # Of the cosine of two words, the share that their own vectors have; the rest is that of their states.
 WORD_SHARE = 0.3
 
@@ -190,10 +189,7 @@ def _baseline(found: EncoderFolder, own: Sequence[Sequence[str]]) -> float:
 
     Of another language's text such an encoder knows the full stops, which are all alike.
     """
-    sample: Sequence[Sequence[str]] = unrelated_sentences()
-    words = [word for sentence in sample for word in sentence]
-    if sum(found.vocabulary.find(word) >= 0 for word in words) < LEAST_KNOWN * len(words):
-        sample = spread(own)
+    sample: Sequence[Sequence[str]] = unrelated_sentences() if found.vocabulary.is_of_sample() else spread(own)
     try:
         return measure_baseline(ContextEncoder(found, "new"), sample)
     except SettingsError:

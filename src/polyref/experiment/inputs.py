@@ -19,6 +19,7 @@ import numpy as np
 from polyref.data import Input, ReadSettings
 from polyref.data.corpus import Corpus
 from polyref.data.opening import open_input
+from polyref.encode import VectorSettings
 from polyref.encode.opening import is_encoder
 from polyref.errors import InputError, OutputError
 from polyref.experiment.recipe import Recipe, Stage
@@ -107,13 +108,13 @@ def expanded(stage: Stage, folder: Path) -> str:
     if not stage.expands:
         return path
     if settings.align.align == "hard":  # which asks no encoder
-        tools = replace(tools, encoder=None, cache=None)
+        tools = replace(tools, encoder=None, cache=None, vectors=VectorSettings())
     if settings.fluency is None:
         tools = replace(tools, language_model=None)
     files = Input.of(path).files
     stamps = [_stamp(Path(file)) for file in files], _stamps(tools.encoder), _stamps(tools.language_model)
     # Neither the number of processes nor the engine changes the result.
-    how = asdict(settings), tools.encoder, tools.language_model, asdict(fields)
+    how = asdict(settings), asdict(tools.vectors), tools.encoder, tools.language_model, asdict(fields)
     output = folder / f"expanded-{fingerprint(how, path, stamps)}.jsonl"
     if not output.exists():
         expand_file(Job(path, str(output), settings, ReadSettings(fields=fields), tools))

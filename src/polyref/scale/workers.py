@@ -17,6 +17,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import BinaryIO
 
+from polyref.align import AlignSettings
 from polyref.data import (
     Format,
     Input,
@@ -32,10 +33,10 @@ from polyref.data import (
 from polyref.data.formats import FORMATS, format_of_name
 from polyref.data.opening import changed, display_name, located
 from polyref.data.writing import check_not_input, open_bad, with_pseudo_as_references
-from polyref.encode import DEFAULT, ContextEncoder, Encoder, open_encoder
+from polyref.encode import DEFAULT, ContextEncoder, Encoder, VectorSettings, open_encoder
 from polyref.encode.cache import CachedEncoder
-from polyref.encode.opening import open_language_model
-from polyref.errors import InputError, SettingsError
+from polyref.encode.opening import check_vectors, open_language_model
+from polyref.errors import SettingsError
 from polyref.example import Example
 from polyref.expansion import CHUNK, ExpandSettings, Tools, expand_chunk, usage_of
 from polyref.fluency import LanguageModel
@@ -51,7 +52,7 @@ from polyref.lattice import (
 )
 from polyref.lattice.engine import alignment_cells
 from polyref.scale.pool import in_order
-from polyref.settings import setting, settings
+from polyref.settings import part, setting, settings
 from polyref.stats import Tally
 
 
@@ -68,6 +69,7 @@ class ToolSettings:
         clean=lambda name: name or None,
         needs=("align", "soft"),
     )
+    vectors: VectorSettings = part(VectorSettings)
     language_model: str | None = setting(
         None,
         "What judges fluency: english, or a folder of your own.",
@@ -86,6 +88,13 @@ class ToolSettings:
     def check_together(self) -> None:
         if self.cache == "":
             raise SettingsError("has no name", "name a folder", key="cache")
+        check_vectors(self.encoder or DEFAULT, self.vectors)
+
+    def open_encoder(self, align: AlignSettings) -> Encoder | None:
+        """What soft alignment takes its vectors from."""
+        if align.align == "hard":
+            return None
+        return open_encoder(DEFAULT if self.encoder is None else self.encoder, self.vectors)
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,9 +242,7 @@ def _cells(chunk: list[Line]) -> int:
 
 def _tools(job: Job, engine: Engine | AutoEngine) -> Tools:
     """What a process works with."""
-    encoder: Encoder | None = None
-    if job.settings.align.align == "soft":
-        encoder = open_encoder(DEFAULT if job.tools.encoder is None else job.tools.encoder)
+    encoder = job.tools.open_encoder(job.settings.align)
     model: LanguageModel | None = None
     if job.tools.language_model is not None:
         model = open_language_model(job.tools.language_model)
