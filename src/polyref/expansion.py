@@ -166,8 +166,8 @@ def _chosen(
     if settings.fluency is None:
         # One lattice at a time, so that no more than one is kept.
         for lattice, count in zip(lattices, wanted, strict=True):
-            started = perf_counter()
             rules = _rules(lattice, settings, tools, tally)
+            started = perf_counter()
             found = lattice.search(count, settings.search, rules)
             pseudo = tuple(written(lattice, found, rules))
             tally.spend("search", started)

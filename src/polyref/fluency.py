@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import repeat
 from typing import NamedTuple, Protocol
 
 from polyref.encode import Choosy
@@ -49,11 +50,8 @@ def written(lattice: Lattice, found: Found, rules: Rules | None) -> Iterator[Pse
     texts, bleus = lattice.texts(found), lattice.bleus(found)
     if rules is None:
         return map(PseudoReference, texts, bleus)
-    sentences = zip(texts, bleus, lattice.numbered(found), found.crossings, strict=True)
-    return (
-        PseudoReference(text, bleu, content=rules.coverage(words) if rules.shared else None, crossings=crossings)
-        for text, bleu, words, crossings in sentences
-    )
+    contents = rules.coverage(lattice.numbered(found)) if rules.shared else repeat(None)
+    return map(PseudoReference, texts, bleus, repeat(False), repeat(None), contents, found.crossings)
 
 
 def left_out(found: Found) -> dict[str, int]:

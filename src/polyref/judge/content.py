@@ -28,6 +28,7 @@ from polyref.text.tokens import is_mark
 
 _BRACKETS = {"(": ")", "[": "]", "{": "}", "“": "”", "«": "»", "「": "」", "『": "』"}
 _QUOTE = '"'
+_PAIRED = frozenset([*_BRACKETS, *_BRACKETS.values(), _QUOTE])
 _STEM = 4  # letters that words of one stem share at least
 _ENDING = 3  # letters that they differ in at most
 
@@ -75,7 +76,7 @@ def restored_rules(lattice: Lattice, kept: Sequence[tuple[int, ...]]) -> Rules:
 # -- content ----------------------------------------------------------------------------------------------------------
 
 
-def _content(lattice: Lattice, usage: Usage) -> tuple[list[Rule], tuple[tuple[frozenset[int], int], ...]]:
+def _content(lattice: Lattice, usage: Usage) -> tuple[list[Rule], tuple[tuple[tuple[int, ...], int], ...]]:
     """The rules, and what most references say."""
     vocabulary, references = lattice.numbering.vocabulary, lattice.numbering.references
     cut = list(map(parts, vocabulary))
@@ -120,7 +121,7 @@ def _content(lattice: Lattice, usage: Usage) -> tuple[list[Rule], tuple[tuple[fr
     if negations:
         rules.append(_as_gold(Rule(TWICE, 0, 0, negations), references))
     shared = [(group, count) for group, count in saying.items() if 2 * count > len(said)]
-    return rules, tuple([(frozenset([word for part in group for word in spelled[part]]), n) for group, n in shared])
+    return rules, tuple([(tuple([word for part in group for word in spelled[part]]), count) for group, count in shared])
 
 
 def _alike(
@@ -184,8 +185,10 @@ def _negates(word: str) -> bool:
 
 def _form(lattice: Lattice) -> list[Rule]:
     references = lattice.numbering.references
-    numbers = {word: number for number, word in enumerate(lattice.numbering.vocabulary) if len(word) == 1}
-    rules = []
+    numbers = {word: number for number, word in enumerate(lattice.numbering.vocabulary) if word in _PAIRED}
+    rules: list[Rule] = []
+    if not numbers:
+        return rules
     for left, right in _BRACKETS.items():
         adding, taking = ((numbers[mark],) if mark in numbers else () for mark in (left, right))
         if adding or taking:

@@ -236,6 +236,8 @@ def list_all(ground, walk, ranked, lowest_order):
                 walk.left_out[cause] += 1
                 continue
             all_crossings = crossings(pieces, ground.ends, crossed, depth)
+            if is_worse(index, counts, logs, hashes, filled, lengths, order, depth, product, all_crossings, hashed):
+                continue
         slot = index[size]
         write(rows, path, counts, hashes, cores, paths, slot, depth, order, product, all_crossings, hashed, core[depth])
         filled = insert(index, counts, logs, hashes, cores, paths, filled, arcs, slot, lengths, judged, undecided)

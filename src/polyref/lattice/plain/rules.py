@@ -62,7 +62,7 @@ class Rules:
 
     rules: tuple[Rule, ...]
     same: tuple[int, ...]
-    shared: tuple[tuple[frozenset[int], int], ...] = ()
+    shared: tuple[tuple[tuple[int, ...], int], ...] = ()
 
     def core(self, words: Iterable[int]) -> tuple[int, ...]:
         """What is left of a sentence without punctuation and case. Of sentences with one core, only the best is new."""
@@ -73,11 +73,21 @@ class Rules:
         """The first rule that a sentence breaks."""
         return next((rule for rule in self.rules if not rule.least <= rule.holds(words) <= rule.most), None)
 
-    def coverage(self, words: Sequence[int]) -> float:
-        """The share of what most gold references say that a sentence says."""
-        total = sum([weight for _, weight in self.shared])
-        said = sum([weight for group, weight in self.shared if not group.isdisjoint(words)])
-        return round(said / total, 4) if total else 1.0
+    def coverage(self, sentences: Iterable[Sequence[int]]) -> list[float]:
+        """The share of what most references say that each sentence says."""
+        bits = [0] * len(self.same)
+        for number, (words, _) in enumerate(self.shared):
+            for word in words:
+                bits[word] |= 1 << number
+        total, known = sum([count for _, count in self.shared]), {0: 0.0}
+        found = []
+        for sentence in sentences:
+            said = reduce(or_, map(bits.__getitem__, sentence))
+            if said not in known:
+                covered = sum([count for number, (_, count) in enumerate(self.shared) if said >> number & 1])
+                known[said] = round(covered / total, 4)
+            found.append(known[said])
+        return found
 
     @cached_property
     def steps(self) -> list[list[tuple[int, int]]]:
