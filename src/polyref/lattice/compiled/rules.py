@@ -26,14 +26,21 @@ def reachable(first, rows, arcs, bits):
     return reach
 
 
-@kernel("uint64[::1](int32[::1], int64[::1], int32[::1], uint64[::1])")
-def cores_of(words, starts, same, word_hashes):
-    """The hashes of the references without punctuation and case."""
-    cores = np.full(len(starts) - 1 if len(same) else 0, U64_EMPTY, np.uint64)
-    for r in range(len(cores)):
+@kernel("uint64(uint64, int64, int32[::1], uint64[::1])", inline=True)
+def with_word(core, word, same, word_hashes):
+    """The hash of a core with a word more."""
+    return core if same[word] < 0 else mix(core, word_hashes[same[word]])
+
+
+@kernel("uint64[::1](int32[::1], int64[::1], int32[::1], uint64[::1], int64)")
+def cores_of(words, starts, same, word_hashes, room):
+    """The hashes of the references' cores, and behind them room for others, where the first one stands."""
+    references = len(starts) - 1
+    cores = np.full(references + room if len(same) else 0, U64_EMPTY, np.uint64)
+    for r in range(references if len(same) else 0):
         for k in range(starts[r], starts[r + 1]):
-            if same[words[k]] >= 0:
-                cores[r] = mix(cores[r], word_hashes[same[words[k]]])
+            cores[r] = with_word(cores[r], words[k], same, word_hashes)
+    cores[references:] = cores[0] if len(cores) else U64_EMPTY
     return cores
 
 
@@ -86,7 +93,7 @@ def say(
     if cause >= 0:
         unsay(first, moves, held, word)
         return cause
-    core[depth + 1] = core[depth] if same[word] < 0 else mix(core[depth], word_hashes[same[word]])
+    core[depth + 1] = with_word(core[depth], word, same, word_hashes)
     goes_on, carried = np.uint64(0), np.uint64(0)
     for k in range(places.shape[1]):
         here = pieces[depth, k]
@@ -102,15 +109,15 @@ def say(
 
 
 @kernel("int64(int32[:, ::1], int32[::1], uint64[::1], uint64)", inline=True)
-def fault(limits, held, gold_cores, core):
+def fault(limits, held, known_cores, core):
     """Why a whole sentence is left out; -1 if it is not."""
     for number in range(len(limits)):
         value = held[number] % 2 if limits[number, PARITY] else held[number]
         if value < limits[number, LEAST] or value > limits[number, MOST]:
             is_lost = limits[number, CAUSE] == TWICE and value < limits[number, LEAST]
             return np.int64(LOST if is_lost else limits[number, CAUSE])
-    for r in range(len(gold_cores)):
-        if gold_cores[r] == core:
+    for r in range(len(known_cores)):
+        if known_cores[r] == core:
             return np.int64(SAME)
     return np.int64(-1)
 

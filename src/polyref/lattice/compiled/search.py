@@ -30,7 +30,7 @@ from polyref.lattice.compiled.ranking import (
     ranked_type,
     take,
 )
-from polyref.lattice.compiled.rules import cores_of, crossings, fault, places_of, reachable, say, unsay
+from polyref.lattice.compiled.rules import cores_of, crossings, fault, places_of, reachable, say, unsay, with_word
 from polyref.score.kernels import LIMIT, MAX_ORDER, build_trie
 
 # The matches of a path are one number of four lanes, an order each: stepping back costs nothing.
@@ -63,7 +63,7 @@ class Ground(NamedTuple):
     rule_bits: uint64[::1]
     same: int32[::1]
     reach: uint64[::1]  # reachable
-    gold_cores: uint64[::1]  # cores_of
+    known_cores: uint64[::1]  # cores_of: those of gold references, and of what was found in higher orders
     places: uint64[:, ::1]  # places_of
     ends: uint64[::1]
 
@@ -231,7 +231,7 @@ def list_all(ground, walk, ranked, lowest_order):
             continue
         all_crossings = np.int64(0)
         if judged:
-            cause = fault(rule_limits, held, ground.gold_cores, core[depth])
+            cause = fault(rule_limits, held, ground.known_cores, core[depth])
             if cause >= 0:
                 walk.left_out[cause] += 1
                 continue
@@ -358,7 +358,7 @@ def explore(ground, walk, ranked, filled, mode, length, order, need, draw, ties_
         passes = best < lengths[length, MAX_ORDER] or not is_gold(arcs, rows, path, length, words, starts)
         all_crossings = np.int64(0)
         if judged and passes:
-            cause = fault(rule_limits, held, ground.gold_cores, core[length])
+            cause = fault(rule_limits, held, ground.known_cores, core[length])
             if cause >= 0:
                 left_out[cause] += 1
                 passes = False
@@ -580,7 +580,8 @@ def search(
     widest = 1
     for s in range(len(p_final)):
         widest = max(widest, p_first[s + 1] - p_first[s])
-    reach, gold_cores = reachable(p_first, rows, arcs, rule_bits), cores_of(words, starts, same, word_hashes)
+    reach = reachable(p_first, rows, arcs, rule_bits)
+    known_cores = cores_of(words, starts, same, word_hashes, wanted if lowest_order < MAX_ORDER else 0)
     places, before, ends = places_of(words, starts, vocabulary if len(same) else 0)
     said = np.zeros(longest + 2, np.uint64)
     for word in range(len(rule_bits)):
@@ -589,7 +590,7 @@ def search(
     pieces[0] = before
     ground = Ground(
         words, starts, arcs, p_first, rows, p_final, bound_first, bounds, lengths, word_hashes, floors, limits,
-        rule_first, rule_moves, rule_limits, rule_bits, same, reach, gold_cores, places, ends,
+        rule_first, rule_moves, rule_limits, rule_bits, same, reach, known_cores, places, ends,
     )  # fmt: skip
     walk = Walk(
         np.empty(longest, np.int32),
@@ -618,8 +619,15 @@ def search(
     elif not too_large:
         for order in range(MAX_ORDER, lowest_order - 1, -1):
             if taken < wanted:
+                known = taken
                 taken, complete = best_of_order(ground, walk, order, wanted - taken, out_counts, out_paths, taken)
                 exact = exact and complete
+                if order > lowest_order and len(same):
+                    for k in range(known, taken):
+                        core = U64_EMPTY
+                        for p in range(out_counts[k, LENGTH]):
+                            core = with_word(core, arcs[out_paths[k, p], ARC_WORD], same, word_hashes)
+                        known_cores[len(starts) - 1 + k] = core
     status = TOO_LARGE if too_large else (UNDECIDED if walk.undecided[0] else FINE)
     out_arcs = np.empty(out_counts[:taken, LENGTH].sum() + taken, np.int32)
     place = 0

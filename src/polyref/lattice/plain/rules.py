@@ -96,9 +96,8 @@ class Rules:
         for number, rule in enumerate(self.rules):
             for words, step in ((rule.adding, 1), (rule.taking, -1)):
                 for word in words:
-                    if found[word] and found[word][-1][0] == number:
-                        step += found[word].pop()[1]
-                    found[word].append((number, step))
+                    before = found[word].pop()[1] if found[word] and found[word][-1][0] == number else 0
+                    found[word].append((number, before + step))
         return found
 
     @cached_property

@@ -143,6 +143,7 @@ def search(automaton: Automaton, references: Sequence[Sequence[int]], task: Task
         found, complete = walker.best_of_order(order, task.wanted - len(candidates))
         candidates += found
         exact = exact and complete
+        walker.cores.update([one.core for one in found if one.core is not None])
         if len(candidates) >= task.wanted:
             break
     return Found.of(candidates, exact=exact, nodes=walker.nodes, left_out=walker.left_out)
@@ -172,6 +173,7 @@ class _Walker:
         self.at_need: int | None = None  # the most crossings that it may have where it only just does; None for any
         self.rules = task.rules
         self.standing: Standing | None = None
+        self.cores: set[tuple[int, ...]] = set()  # of gold references, and of what was found in higher orders
         if self.rules is not None:
             self.standing = Standing(self.rules, self.product, automaton.word)
             self.pieces, self.cores = Pieces(references), set(map(self.rules.core, references))

@@ -1,0 +1,187 @@
+"""What holds for the best sentences under any rules, whether they are searched, listed or drawn."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable, Sequence
+from functools import cmp_to_key
+from itertools import pairwise
+
+import pytest
+from generated import Case, cases, searches
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from polyref.lattice import CompiledEngine, Engine, Lattice, PlainEngine, Rule, Rules, SearchSettings
+from polyref.lattice.plain.ranking import sentence_hash, word_hashes
+from polyref.lattice.plain.rules import CAUSES, MARKS, NO_LIMIT, TWICE, Pieces
+from polyref.score import MAX_ORDER, BleuScale, Matches, NgramTrie
+
+MakeLattice = Callable[..., Lattice]
+
+LISTED = 600  # sentences of a lattice: here it is the test that lists them
+Words = tuple[int, ...]
+
+
+@st.composite
+def ruled(draw: st.DrawFn) -> tuple[Case, Rules]:
+    """References with rules that hold for nothing in particular: gold references may break them, too."""
+    case = draw(cases())
+    size = len(set(" ".join(case.references).split()))
+    words = st.lists(st.integers(0, size - 1), min_size=1, max_size=3).map(tuple)
+
+    @st.composite
+    def rule(draw: st.DrawFn) -> Rule:
+        least = draw(st.sampled_from([0, 0, 1, 1, 2]))
+        most = draw(st.sampled_from([NO_LIMIT, least, least + 1, 3 + least]))
+        if draw(st.integers(0, 5)):
+            return Rule(TWICE, least, most, draw(words))
+        parity = draw(st.booleans())
+        return Rule(MARKS, least - 1, 1, draw(words), () if parity else draw(words), parity)
+
+    rules = tuple(draw(st.lists(rule(), max_size=4)))
+    same = tuple(draw(st.sampled_from([-1, *range(word + 1)])) for word in range(size))
+    same = tuple(-1 if word < 0 or same[word] < 0 else same[word] for word in same)  # the first of its kind
+    return case, Rules(rules, same)
+
+
+class Everything:
+    """All sentences that pass, sorted: by score, crossings, seeded hash, words; the first of each core."""
+
+    def __init__(self, lattice: Lattice, rules: Rules, settings: SearchSettings):
+        self.gold: list[Words] = lattice.numbering.references
+        self.rules = rules
+        self._trie = NgramTrie(self.gold)
+        self._hashes = word_hashes(lattice.numbering.vocabulary, settings.seed).tolist()
+        self._scales = {order: BleuScale(map(len, self.gold), order) for order in range(1, MAX_ORDER + 1)}
+        listed = [tuple([lattice.automaton.word[arc] for arc in path]) for path in lattice.automaton.paths()]
+        cores = {self.core(words) for words in self.gold}
+        passing = [words for words in listed if words not in self.gold and self.core(words) not in cores]
+        passing = [words for words in passing if self.keeps(words) and self._is_admitted(words, settings)]
+        passing.sort(key=cmp_to_key(self._compare))
+        best: dict[Words, Words] = {}
+        for words in passing:
+            best.setdefault(self.core(words), words)
+        self.best = list(best.values())
+
+    def core(self, words: Words) -> Words:
+        return tuple(self.rules.same[word] for word in words if self.rules.same[word] != -1)
+
+    def keeps(self, words: Words) -> bool:
+        counts = Counter(words)
+        for rule in self.rules.rules:
+            held = sum(counts[word] for word in rule.adding) - sum(counts[word] for word in rule.taking)
+            held = held % 2 if rule.parity else held
+            if held < rule.least or held > rule.most:
+                return False
+        return True
+
+    def _matches(self, words: Words) -> Matches:
+        return Matches(len(words), self._trie.matches(words))
+
+    def _is_admitted(self, words: Words, settings: SearchSettings) -> bool:
+        matches = self._matches(words)
+        if matches.order < MAX_ORDER:
+            return settings.min_bleu == 0
+        return self._scales[MAX_ORDER].value(matches.length, matches.product()) >= (settings.min_bleu or 0)
+
+    def _compare(self, first: Words, second: Words) -> int:
+        left, right = self._matches(first), self._matches(second)
+        if left.order != right.order:
+            return right.order - left.order
+        scale = self._scales[left.order]
+        by_score = scale.compare(left.length, left.product(), right.length, right.product())
+        if by_score:
+            return -by_score
+        left_key, right_key = (
+            (fewest_crossings(self.gold, words), sentence_hash(words, self._hashes), words) for words in (first, second)
+        )
+        return (left_key > right_key) - (left_key < right_key)
+
+
+def fewest_crossings(references: Sequence[Words], words: Words) -> int:
+    """By trying all ways to cut the sentence into pieces of references, both edges included."""
+    edged = [(-1, *reference, -2) for reference in references]
+    known = {text[k:end] for text in edged for k in range(len(text)) for end in range(k + 1, len(text) + 1)}
+    sentence = (-1, *words, -2)
+    fewest = [0]
+    for end in range(1, len(sentence) + 1):
+        fewest.append(min(fewest[k] + 1 for k in range(end) if sentence[k:end] in known))
+    return fewest[-1] - 1
+
+
+def words_of(lattice: Lattice, rules: Rules, size: int, settings: SearchSettings) -> list[Words]:
+    return list(map(tuple, lattice.numbered(lattice.search(size, settings, rules))))
+
+
+@pytest.mark.usefixtures("way")
+@given(ruled(), searches(), st.sampled_from([1, 2, 5, 20, 1000]))
+def test_the_best_are_the_first_of_everything_that_passes(
+    engine: Engine, lattice_of: MakeLattice, drawn: tuple[Case, Rules], settings: SearchSettings, size: int
+) -> None:
+    case, rules = drawn
+    lattice = lattice_of(engine, *case)
+    assume(lattice.count <= LISTED)
+    everything = Everything(lattice, rules, settings)
+    found = lattice.search(size, settings, rules)
+    assert list(map(tuple, lattice.numbered(found))) == everything.best[:size]
+    assert found.crossings == [fewest_crossings(everything.gold, words) for words in everything.best[:size]]
+    assert found.exact
+
+
+@pytest.mark.compiled
+@pytest.mark.usefixtures("way")
+@given(
+    ruled(),
+    searches(node_budgets=(1, 5, 50, 100_000), tie_limits=(1, 3, 20, 100_000)),
+    st.sampled_from([1, 3, 20, 100]),
+)
+def test_nobody_can_tell_the_engines_apart(
+    compiled: CompiledEngine, lattice_of: MakeLattice, drawn: tuple[Case, Rules], settings: SearchSettings, size: int
+) -> None:
+    case, rules = drawn
+    plain, fast = (lattice_of(engine, *case).search(size, settings, rules) for engine in (PlainEngine(), compiled))
+    assert plain == fast
+
+
+@pytest.mark.usefixtures("way")
+@given(ruled(), searches(tie_limits=(1, 3, 8)), st.sampled_from([2, 10, 40]))
+def test_drawn_ties_are_as_good_as_listed_ones(
+    engine: Engine, lattice_of: MakeLattice, drawn: tuple[Case, Rules], settings: SearchSettings, size: int
+) -> None:
+    case, rules = drawn
+    lattice = lattice_of(engine, *case)
+    hurried = lattice.search(size, settings, rules)
+    listed = lattice.search(size, SearchSettings(settings.seed, settings.min_bleu), rules)
+    assert lattice.bleus(hurried)[:1] == lattice.bleus(listed)[:1]
+    everything = Everything(lattice, rules, settings)
+    sentences = list(map(tuple, lattice.numbered(hurried)))
+    assert all(everything.keeps(words) for words in sentences)
+    assert len({everything.core(words) for words in sentences}) == len(sentences)
+    assert all(better >= worse for better, worse in pairwise(lattice.bleus(hurried)))
+
+
+@given(ruled(), st.integers(0, 5))
+def test_fresh_draws_keep_the_rules_and_no_core_comes_twice(
+    engine: Engine, lattice_of: MakeLattice, drawn: tuple[Case, Rules], seed: int
+) -> None:
+    case, rules = drawn
+    lattice = lattice_of(engine, *case)
+    assume(lattice.count <= LISTED)
+    everything = Everything(lattice, rules, SearchSettings(min_bleu=0))
+    found = list(lattice.draws(random.Random(seed), min_bleu=0, tries=lattice.count, rules=rules))
+    assert {everything.core(one.words) for one in found} == {everything.core(words) for words in everything.best}
+    assert len(found) == len(everything.best)
+    assert all(one.crossings == fewest_crossings(everything.gold, one.words) for one in found)
+
+
+@given(st.lists(st.lists(st.integers(0, 2), min_size=1, max_size=6).map(tuple), min_size=1, max_size=4), st.data())
+def test_crossings_are_the_fewest(references: list[Words], data: st.DataObject) -> None:
+    known = sorted({word for reference in references for word in reference})
+    sentence = tuple(data.draw(st.lists(st.sampled_from(known), min_size=1, max_size=9)))
+    assert Pieces(references).crossings(sentence) == fewest_crossings(references, sentence)
+
+
+def test_there_is_a_name_for_every_cause() -> None:
+    assert len(CAUSES) == 4
