@@ -1,0 +1,1 @@
+"""Which sentences of a lattice read like references."""
