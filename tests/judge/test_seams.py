@@ -15,7 +15,7 @@ from polyref.judge import seams
 from polyref.judge.seams import LIMIT, SHIFT_WEIGHT, Writing, crossings, risks
 
 DOG = ("a dog runs on the grass .", "a brown dog plays on the lawn .", "there is a dog running on the lawn .")
-WRITING = Writing(frozenset("a the is on of and with there".split()))
+WRITING = Writing(frozenset(["a", "the", "is", "on", "of", "and", "with", "there"]))
 
 
 def words(text: str) -> tuple[str, ...]:
