@@ -172,9 +172,9 @@ def test_numbers_are_picked_without_the_items_that_are_judged():
     items = items_of(*["good", "good", "bad", "bad"] * 5)
     bad = np.array([one.labels["settled"].label == "bad" for one in items])
     coco = np.array([one.set == "coco" for one in items])
-    found = {(1.0,): np.where(coco, bad, ~bad) * 1.0, (2.0,): np.where(coco, ~bad, bad) * 1.0}
+    found = {(1, 0.5, 3.0): np.where(coco, bad, ~bad) * 1.0, (2, 0.5, 3.0): np.where(coco, ~bad, bad) * 1.0}
     kept, picked = judged(by_set(items), ~bad | bad, found, bad, ~bad, 0.0)
-    assert picked[:1] == [(2.0,)] and picked[3] == (1.0,)
+    assert picked[0] == (2, 0.5, 3.0) and picked[3] == (1, 0.5, 3.0)
     assert bad_kept(kept, bad) == 1.0
 
 

@@ -39,7 +39,8 @@ from polyref.text import TextSettings, tokenize
 LOST = (0.25, 0.27, 0.29)
 REPEATED = 5
 FOLDS = 10
-GRID = list(product((20, 40, 60, 100, 150), (0.0, 0.25, 0.5, 0.75, 1.0), (0.0, 1.0, 2.0, 3.0, 5.0, 8.0)))
+Numbers = tuple[int, float, float]  # common words, the weight of others, that of the shift
+GRID: list[Numbers] = list(product((20, 40, 60, 100, 150), (0.0, 0.25, 0.5, 0.75, 1.0), (0.0, 1.0, 2.0, 3.0, 5.0, 8.0)))
 FIXED = (seams.COMMON_WORDS, seams.WEIGHT_OF_OTHERS, seams.SHIFT_WEIGHT)
 Floats = npt.NDArray[np.float64]
 
@@ -58,7 +59,7 @@ class Remembering:
         return [self.known[one] for one in wanted]
 
 
-def measured(items: Sequence[Item], data: Path) -> tuple[Bools, dict[tuple[float, ...], Floats]]:
+def measured(items: Sequence[Item], data: Path) -> tuple[Bools, dict[Numbers, Floats]]:
     """Which items pass content and form; the risk of each for all numbers of the grid."""
     files = {name: examples_of(data / path, GIVEN.get(name)) for name, path in SETS.items()}
     corpora = {name: Corpus.of(examples) for name, examples in files.items()}
@@ -69,7 +70,8 @@ def measured(items: Sequence[Item], data: Path) -> tuple[Bools, dict[tuple[float
         for one, lattice, own in zip(items, lattices, words, strict=True)
     ]
     passed = np.array([RULES["content, form"](case) for case in cases], np.bool_)
-    model, found = Remembering(), {}
+    model = Remembering()
+    found: dict[Numbers, Floats] = {}
     for common, others, shift in GRID:
         with patch.multiple(seams, COMMON_WORDS=common, WEIGHT_OF_OTHERS=others, SHIFT_WEIGHT=shift):
             writings = {name: seams.Writing.of(examples) for name, examples in files.items()}
@@ -108,8 +110,8 @@ def by_set(items: Sequence[Item]) -> list[Bools]:
 
 
 def judged(
-    parts: Sequence[Bools], passed: Bools, found: dict[tuple[float, ...], Floats], bad: Bools, good: Bools, lost: float
-) -> tuple[Bools, list[tuple[float, ...]]]:
+    parts: Sequence[Bools], passed: Bools, found: dict[Numbers, Floats], bad: Bools, good: Bools, lost: float
+) -> tuple[Bools, list[Numbers]]:
     """What is kept of each part, by what the others pick; and what they pick."""
     kept, picked = np.zeros(len(bad), np.bool_), []
     for part in parts:

@@ -13,7 +13,8 @@ references.
            what comes behind it, whichever is further
     risk   the sum over all words of drop + 3 shift; words that are not common in the file count half
 
-Grammar is in the common words and the marks. The numbers were fitted on benchmarks/choosing, then rounded.
+Grammar is in the common words and the marks. The numbers were fitted on benchmarks/choosing with the built-in model,
+then rounded; another model may need another LIMIT.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ EXAMPLES = 1_000  # of a file, that are counted
 _AT_ONCE = 640  # sentences that are read together: more are hardly faster, and their states need memory
 
 Floats = npt.NDArray[np.float64]
+States = npt.NDArray[np.float32]
 Words = Sequence[str]
 
 
@@ -72,7 +74,7 @@ class Writing:
 def risks(
     lattices: Sequence[Lattice], sentences: Sequence[Sequence[tuple[str, ...]]], writing: Writing, model: Reader
 ) -> list[list[float]]:
-    """For each lattice, the risk of each of its sentences. References are read once."""
+    """For each lattice, the risk of each of its sentences, to four digits. References are read once."""
     found: list[list[float]] = []
     for block in _blocks(lattices, sentences):
         readings = iter(model.readings([words for golds, own in block for words in (*golds, *own)]))
@@ -118,7 +120,8 @@ def _blocks(
         if size >= _AT_ONCE:
             yield block
             block, size = [], 0
-    yield block
+    if block:
+        yield block
 
 
 class _Places(NamedTuple):
@@ -126,7 +129,7 @@ class _Places(NamedTuple):
 
     rows: dict[str, list[int]]  # of each distinct word
     log_probabilities: Floats
-    sides: tuple[Floats, Floats]  # the states in which the word was read forwards and backwards
+    sides: tuple[States, States]  # the states in which the word was read forwards and backwards
 
     @staticmethod
     def of(sentences: Sequence[Words], readings: Iterator[Reading]) -> _Places:
@@ -134,9 +137,8 @@ class _Places(NamedTuple):
         for row, word in enumerate([word for words in sentences for word in words]):
             rows.setdefault(word, []).append(row)
         some = list(islice(readings, len(sentences)))
-        forward = np.concatenate([one.forward for one in some], dtype=np.float64)
-        backward = np.concatenate([one.backward for one in some], dtype=np.float64)
-        return _Places(rows, np.concatenate([one.log_probabilities for one in some]), (forward, backward))
+        sides = np.concatenate([one.forward for one in some]), np.concatenate([one.backward for one in some])
+        return _Places(rows, np.concatenate([one.log_probabilities for one in some]), sides)
 
 
 def _word_risks(here: _Places, there: _Places, writing: Writing) -> Floats:
@@ -151,12 +153,13 @@ def _word_risks(here: _Places, there: _Places, writing: Writing) -> Floats:
     return found
 
 
-def _distances(states: Floats, others: Floats) -> Floats:
+def _distances(states: States, others: States) -> Floats:
     """1 - cosine of every two rows.
 
     The built-in model's states are multiples of 2**-12, so their products are exact, whatever the order of the sum.
     """
-    lengths, of_others = (np.sqrt(np.einsum("ij,ij->i", rows, rows)) for rows in (states, others))
-    cosines = (states @ others.T) / np.maximum(lengths[:, None] * of_others, 1e-12)
+    left, right = states.astype(np.float64), others.astype(np.float64)
+    lengths, of_others = (np.sqrt(np.einsum("ij,ij->i", rows, rows)) for rows in (left, right))
+    cosines = (left @ right.T) / np.maximum(lengths[:, None] * of_others, 1e-12)
     distances: Floats = np.maximum(1.0 - cosines, 0.0)
     return distances
