@@ -1,18 +1,18 @@
 """The rules for choosing and their scores, on made-up text; the data sets are not needed."""
 
-from collections import Counter
-
 import numpy as np
 import pytest
 
 from benchmarks.choosing import measures as m
 from benchmarks.choosing import rules as r
-from benchmarks.choosing.corpus import EDGE, FRAME, GAP, Corpus, frames, parts, runs, surprise
+from benchmarks.choosing.corpus import Corpus, parts
 from benchmarks.choosing.evaluate import bad_kept, good_lost, interval, tables
 from benchmarks.choosing.items import Item, Label
-from benchmarks.choosing.left import Left, candidates, choose, slot_faults, word_faults
+from benchmarks.choosing.left import Left, choose, slot_faults, word_faults
+from benchmarks.choosing.nested import area, by_set, by_tenths, judged, limit_for
 from polyref import Example, Lattice, Reference
-from polyref.lattice import SearchSettings
+from polyref.encode import default_encoder
+from polyref.judge.seams import LIMIT, Writing
 
 REFERENCES = ("the old mill is a cheap pub by the river .", "by the river is a cheap pub called the old mill .")
 # A file in which "cheap" and "inexpensive" are said of the same places, and never both.
@@ -35,8 +35,8 @@ def setting(*references: str, corpus: Corpus = CORPUS, linked: frozenset = froze
     return m.Setting(words, linked, corpus, said - COMMON, said - COMMON)
 
 
-def case(sentence: str, *references: str, drop: float | None = None, **more) -> r.Case:
-    return r.Case(setting(*(references or REFERENCES), **more), tuple(sentence.split()), drop)
+def case(sentence: str, *references: str, risk: float | None = None, **more) -> r.Case:
+    return r.Case(setting(*(references or REFERENCES), **more), tuple(sentence.split()), risk)
 
 
 # -- the file ---------------------------------------------------------------------------------------------------------
@@ -47,32 +47,11 @@ def test_words_are_compared_without_hyphens_and_marks():
     assert parts("--") == parts(".") == ()
 
 
-def test_runs_and_frames_see_both_edges():
-    assert runs(["a", "b"], 3) == [(EDGE, "a", "b"), ("a", "b", EDGE)]
-    assert frames(["the", "old", "mill", "is", "shut", "."], COMMON) == [
-        (EDGE, "the", GAP, "is", GAP),
-        ("the", GAP, "is", GAP, "."),
-        (GAP, "is", GAP, ".", EDGE),
-    ]
-    assert all(len(frame) == FRAME for frame in CORPUS.frames)
-
-
 def test_alternatives_are_learned_from_the_file():
     assert CORPUS.exclusion("cheap", "inexpensive") > m.ALTERNATIVES
     assert CORPUS.lift("cheap", "inexpensive") > m.LIFT
     assert CORPUS.exclusion("cheap", "pub") < m.ALTERNATIVES
     assert CORPUS.exclusion("cheap", "unknown") == CORPUS.lift("cheap", "unknown") == 0
-
-
-def test_an_example_does_not_attest_its_own_runs():
-    own = frozenset([("dear", "inn")])
-    assert CORPUS.attested["dear", "inn"] == 2
-    assert CORPUS.others_with(("dear", "inn"), own) == 1
-    assert CORPUS.others_with(("dear", "inn"), frozenset()) == 2
-
-
-def test_what_is_new_surprises_less_in_a_small_file():
-    assert surprise([1, 1, 1]) < surprise([1, 5, 5]) < surprise([50, 50])
 
 
 # -- content ----------------------------------------------------------------------------------------------------------
@@ -135,26 +114,10 @@ def test_other_marks_make_no_new_sentence():
 # -- seams ------------------------------------------------------------------------------------------------------------
 
 
-def test_runs_of_words_are_seen_in_the_references_or_elsewhere():
-    assert m.unseen(setting(*REFERENCES), REFERENCES[0].split(), 3) == 0
-    assert m.unseen(setting(*REFERENCES), ["is", "a", "dear", "inn", "."], 3) == 1  # how it begins
-    assert m.unseen(setting(*REFERENCES), ["old", "mill", "river"], 3) == 3
-
-
-def test_pairs_of_words_that_no_reference_brings_together_count():
-    assert m.new_pairs(setting("red boat", "blue lake"), Counter(["red", "boat"])) == 0
-    assert m.new_pairs(setting("red boat", "blue lake"), Counter(["red", "lake"])) == 0.5
-
-
-def test_the_drop_sums_what_words_lose_against_where_they_come_from():
-    gold = [np.array([-1.0, -1.0]), np.array([-3.0, -2.0])]
-    assert m.drop(np.array([-2.0, -1.0]), gold, [(0, 0), (1, 1)]) == 1.0  # a word that gains makes up for nothing
-
-
-def test_the_risk_without_a_model_is_a_lower_bound():
-    sentence = "the bell is a dear river pub ."
-    assert case(sentence).risk <= case(sentence, drop=2.0).risk < case(sentence, drop=40.0).risk
-    assert case(sentence, drop=40.0).risk == case(sentence, drop=400.0).risk
+def test_the_seams_pass_up_to_the_limit_and_where_nobody_asked():
+    sentence = "by the river is a cheap pub the old mill ."
+    kept = [r.RULES[r.CHOSEN](case(sentence, risk=risk)) for risk in (None, 0.0, LIMIT, LIMIT + 0.0001)]
+    assert kept == [True, True, True, False]
 
 
 def test_soft_links_are_read_off_the_lattice():
@@ -188,22 +151,52 @@ def test_the_tables_tell_rules_groups_and_causes():
     assert by_cause.rows == [["twice", "1", "1", "50.0%"]]
 
 
+def items_of(*labels: str) -> list[Item]:
+    sets = ("coco", "asset")
+    return [
+        Item(sets[n % 2], str(n), "develop", "hard", (), "", 50.0, (), {"settled": Label(one)})  # type: ignore[arg-type]
+        for n, one in enumerate(labels)
+    ]
+
+
+def test_the_limit_counts_what_was_lost_before():
+    risk, good = np.array([1.0, 2.0, 3.0, 4.0, 9.0]), np.ones(5, np.bool_)
+    passed = np.array([True, True, True, True, False])
+    assert limit_for(risk, passed, good, 0.4) == 3.0
+    assert limit_for(risk, passed, good, 0.2) == limit_for(risk, passed, good, 0.1) == 4.0
+    assert area(np.array([1.0, 2.0, 2.0]), np.array([False, False, True]), np.array([True, True, False])) == 0.75
+
+
+def test_numbers_are_picked_without_the_items_that_are_judged():
+    """In either set another number tells bad from good: each is judged by the one that misleads there."""
+    items = items_of(*["good", "good", "bad", "bad"] * 5)
+    bad = np.array([one.labels["settled"].label == "bad" for one in items])
+    coco = np.array([one.set == "coco" for one in items])
+    found = {(1, 0.5, 3.0): np.where(coco, bad, ~bad) * 1.0, (2, 0.5, 3.0): np.where(coco, ~bad, bad) * 1.0}
+    kept, picked = judged(by_set(items), ~bad | bad, found, bad, ~bad, 0.0)
+    assert picked[0] == (2, 0.5, 3.0) and picked[3] == (1, 0.5, 3.0)
+    assert bad_kept(kept, bad) == 1.0
+
+
+def test_tenths_part_the_items_and_mix_sets_and_labels():
+    items = items_of(*["good", "good", "bad", "bad"] * 10)
+    parts = by_tenths(items, seed=1)
+    assert (np.sum(parts, axis=0) == 1).all()
+    assert all({(items[n].set, items[n].labels["settled"].label) for n in np.flatnonzero(one)} for one in parts)
+    assert [int(one.sum()) for one in parts] == [4] * 10
+
+
 # -- what is left -----------------------------------------------------------------------------------------------------
-
-
-def test_words_come_with_the_places_that_they_come_from():
-    lattice = Lattice.from_references(REFERENCES)
-    found = lattice.search(10, SearchSettings())
-    for words, places in candidates(lattice, found):
-        assert [lattice.tokens[k].words[at] for k, at in places] == list(words)
 
 
 def test_the_best_that_pass_are_chosen():
     texts = [Reference(text) for text in REFERENCES]
     example = Example("1", "", tuple(texts))
     lattice = Lattice.from_references(REFERENCES)
-    everything = choose(lattice, example, CORPUS, None, None)
-    left = choose(lattice, example, CORPUS, r.RULES["content, form"], None)
+    everything = choose(lattice, example, CORPUS, Writing(), None, None)
+    left = choose(lattice, example, CORPUS, Writing(), r.RULES["content, form"], None)
+    fewer = choose(lattice, example, CORPUS, Writing(), r.RULES[r.CHOSEN], default_encoder())
+    assert set(fewer.chosen) < set(left.chosen)
     assert 0 < len(left.chosen) < len(everything.chosen)
     assert left.depth <= left.judged <= left.sentences
     assert [words for words in everything.chosen if words in left.chosen] == left.chosen

@@ -1,13 +1,9 @@
-"""What the gold references of a whole file tell: which words are common, which runs of words are written, which words
-stand for each other.
+"""What the gold references of a whole file tell: which words are common, which words stand for each other.
 
 In:   for each example of the file, its references as words.
-Out:  in how many examples a word or a run of words occurs; for two words, whether they are said of the same thing
-      (each in another reference of one example) and whether one reference says both.
-Not:  judging a sentence (rules.py).
-
-Everything is counted by example, so that what an example says itself can be taken out again: a run of words is
-attested by others, never by the references that the sentence was made from.
+Out:  in how many examples a word occurs; for two words, whether they are said of the same thing (each in another
+      reference of one example) and whether one reference says both.
+Not:  judging a sentence (rules.py), what the file tells about seams (polyref.judge.seams).
 """
 
 from __future__ import annotations
@@ -22,12 +18,7 @@ import numpy.typing as npt
 
 from polyref.text.tokens import is_mark
 
-LONGEST = 4  # words in a run
-FRAME = 5  # words in a frame
-FRAME_WORDS = 60  # the commonest words, which a frame keeps; a run of others is one gap in it
-GAP = "\t"
 MOST_WORDS = 3000  # for which pairs are counted
-EDGE = "\n"  # before the first word and behind the last one
 
 References = Sequence[Sequence[str]]
 
@@ -36,33 +27,6 @@ References = Sequence[Sequence[str]]
 def parts(word: str) -> tuple[str, ...]:
     """What is compared: "family-friendly" is two words, punctuation is none."""
     return tuple([piece for piece in word.split("-") if piece and not is_mark(piece)])
-
-
-def runs(words: Sequence[str], length: int) -> list[tuple[str, ...]]:
-    """The runs of so many words, edges included."""
-    edged = (EDGE, *words, EDGE)
-    return [edged[k : k + length] for k in range(len(edged) - length + 1)]
-
-
-def frames(words: Sequence[str], common: frozenset[str]) -> list[tuple[str, ...]]:
-    """What is left of a sentence without its rarer words: its runs of FRAME common words, marks and gaps."""
-    frame = [EDGE]
-    for word in words:
-        if word in common or is_mark(word):
-            frame.append(word)
-        elif frame[-1] != GAP:
-            frame.append(GAP)
-    frame.append(EDGE)
-    return [tuple(frame[k : k + FRAME]) for k in range(max(1, len(frame) - FRAME + 1))]
-
-
-def surprise(counts: Sequence[int]) -> float:
-    """-log of the chance that what comes next was never seen: the share of what was seen once (Good and Turing).
-
-    In a small file much is new, and that something is new says little.
-    """
-    once = sum(count == 1 for count in counts)
-    return float(-np.log((once + 0.5) / (sum(counts) + 1.0)))
 
 
 @dataclass(frozen=True)
@@ -89,43 +53,23 @@ class Corpus:
     frequency: Counter[str]  # examples with a word
     said: Counter[str]  # references with a word
     said_again: Counter[str]  # references that have it more than once
-    attested: Counter[tuple[str, ...]]  # examples with a run of 2 to LONGEST words
-    common: frozenset[str]  # the words that frames keep
-    frames: Counter[tuple[str, ...]]  # examples with a frame
     pairs: Pairs
-    run_surprise: float  # of a run of 3 words that no example has
-    frame_surprise: float
 
     @staticmethod
     def of(examples: Iterable[References]) -> Corpus:
         frequency: Counter[str] = Counter()
-        attested: Counter[tuple[str, ...]] = Counter()
-        written: Counter[str] = Counter()
         once: Counter[str] = Counter()
         again: Counter[str] = Counter()
-        said, kept = [], list(examples)
-        for references in kept:
+        said = []
+        for references in examples:
             for one in references:
                 counts = Counter(part for word in one for part in parts(word))
                 once.update(counts.keys())
                 again.update([part for part, count in counts.items() if count > 1])
-            written.update({word for one in references for word in one if not is_mark(word)})
             sets = [frozenset(part for word in one for part in parts(word)) for one in references]
             frequency.update(frozenset().union(*sets))
-            attested.update({run for one in references for n in range(2, LONGEST + 1) for run in runs(one, n)})
             said.append(sets)
-        common = frozenset([word for word, _ in written.most_common(FRAME_WORDS)])
-        seen: Counter[tuple[str, ...]] = Counter()
-        for references in kept:
-            seen.update({frame for one in references for frame in frames(one, common)})
-        of_runs = surprise([count for run, count in attested.items() if len(run) == 3])
-        of_frames = surprise(list(seen.values()))
-        pairs = _pairs(said, frequency)
-        return Corpus(len(said), frequency, once, again, attested, common, seen, pairs, of_runs, of_frames)
-
-    def others_with(self, run: tuple[str, ...], own: frozenset[tuple[str, ...]]) -> int:
-        """Other examples that have this run of words; `own` are the runs of the example itself."""
-        return self.attested[run] - (run in own)
+        return Corpus(len(said), frequency, once, again, _pairs(said, frequency))
 
     def lift(self, a: str, b: str) -> float:
         """How much likelier a reference says a, if another one of the example says b."""

@@ -2,10 +2,11 @@
 
 In:   the folder with the data sets (POLYREF_DATA).
 Out:  tables on the terminal: for each rule, how many of the kept are bad and how many good ones are lost.
-Not:  the rules (rules.py), the items (items.py), what is left of an example's sentences (left.py).
+Not:  the rules (rules.py), the items (items.py), what is left of an example's sentences (left.py), how the risk was
+      fitted (nested.py).
 
-    python -m benchmarks.choosing            # the part `develop`
-    python -m benchmarks.choosing --test     # the other part: look at it once, when nothing is tuned any more
+    python -m benchmarks.choosing                   # all items
+    python -m benchmarks.choosing --part develop    # or: test
 """
 
 from __future__ import annotations
@@ -18,38 +19,38 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from benchmarks.choosing.corpus import Corpus
+from benchmarks.choosing.corpus import Corpus, References
 from benchmarks.choosing.items import CAUSES, SETS, Item, load_items
-from benchmarks.choosing.rules import CHOSEN, RULES, By, Case, Rule, drops, frequent_words, setting_of
+from benchmarks.choosing.rules import CHOSEN, RULES, By, Case, Rule, frequent_words, setting_of
 from benchmarks.choosing.sample import GIVEN
 from benchmarks.table import Table
 from polyref import Lattice, read
 from polyref.align import AlignSettings
 from polyref.encode import default_encoder
+from polyref.judge.seams import Writing, risks
 from polyref.text import TextSettings, tokenize
 
 DRAWS = 2000
 Bools = npt.NDArray[np.bool_]
 
 
-def corpus_of(path: Path, given: int | None = None) -> Corpus:
-    """The counts of a whole file; of each example, the first references."""
-    return Corpus.of(
-        [[tokenize(one.text, TextSettings()).words for one in example.references[:given]] for example in read(path)]
-    )
+def examples_of(path: Path, given: int | None = None) -> list[References]:
+    """The references of a whole file as words; of each example, the first ones."""
+    return [[tokenize(one.text, TextSettings()).words for one in example.references[:given]] for example in read(path)]
 
 
 def cases_of(items: Sequence[Item], data: Path, by: By) -> list[Case]:
     encoder = default_encoder()
     frequent = frequent_words(encoder) if by == "table" else None
-    corpora = {name: corpus_of(data / SETS[name], GIVEN.get(name)) for name in dict.fromkeys(i.set for i in items)}
+    files = {name: examples_of(data / SETS[name], GIVEN.get(name)) for name in dict.fromkeys(i.set for i in items)}
+    corpora = {name: Corpus.of(examples) for name, examples in files.items()}
+    writings = {name: Writing.of(examples) for name, examples in files.items()}
     cases = []
     for item in items:
         lattice = Lattice.from_references(item.references, align=AlignSettings(align=item.method))
-        setting = setting_of(lattice, corpora[item.set], frequent)
         words = tokenize(item.sentence, TextSettings()).words
-        [drop] = drops(encoder, setting.references, [words], [item.words])
-        cases.append(Case(setting, words, drop))
+        [[risk]] = risks([lattice], [[words]], writings[item.set], encoder)
+        cases.append(Case(setting_of(lattice, corpora[item.set], frequent), words, risk))
     return cases
 
 
@@ -98,9 +99,8 @@ def tables(items: Sequence[Item], cases: Sequence[Case], rules: dict[str, Rule],
         if of_cause.any():
             left = (of_cause & kept[chosen]).sum()
             by_cause.append([cause, str(of_cause.sum()), str(left), f"{left / kept[chosen].sum():.1%}"])
-    part = items[0].part
     return [
-        Table(f"Each rule on the {len(items)} items of the part {part}", ["", *columns], rows),
+        Table(f"Each rule on {len(items)} items", ["", *columns], rows),
         Table(f"{chosen}: by set and method", ["", "bad before", *columns], by_group),
         Table(f"{chosen}: bad items by cause", ["", "before", "kept", "of the kept"], by_cause),
     ]
@@ -110,14 +110,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser("python -m benchmarks.choosing", description=(__doc__ or "").splitlines()[0])
     folder = os.environ.get("POLYREF_DATA")
     parser.add_argument("--data", metavar="FOLDER", type=Path, default=folder, help="also: POLYREF_DATA")
-    parser.add_argument("--test", action="store_true", help="the part that nothing is tuned on")
+    parser.add_argument("--part", choices=("develop", "test"), help="this part alone")
     parser.add_argument("--by", choices=("file", "table"), default="file", help="what tells content words")
     parser.add_argument("--rule", choices=list(RULES), help="this rule alone")
     settings = parser.parse_args(arguments)
     if settings.data is None:
         parser.error("the references are looked up in the data sets; set POLYREF_DATA to their folder")
-    part = "test" if settings.test else "develop"
-    items = [item for item in load_items(Path(settings.data)) if item.part == part]
+    items = [item for item in load_items(Path(settings.data)) if settings.part in (None, item.part)]
     chosen = settings.rule or CHOSEN
     rules = {chosen: RULES[chosen]} if settings.rule else RULES
     cases = cases_of(items, Path(settings.data), settings.by)

@@ -14,7 +14,7 @@ import argparse
 import os
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -23,13 +23,14 @@ from time import perf_counter
 import numpy as np
 
 from benchmarks.choosing.corpus import Corpus
-from benchmarks.choosing.evaluate import corpus_of
-from benchmarks.choosing.rules import CHOSEN, RULES, Case, Rule, drops, setting_of
+from benchmarks.choosing.evaluate import examples_of
+from benchmarks.choosing.rules import CHOSEN, RULES, Case, Rule, setting_of
 from benchmarks.table import Table
 from polyref import Example, Lattice, read
 from polyref.align import AlignSettings
 from polyref.encode import ContextEncoder, default_encoder
-from polyref.lattice import Found, SearchSettings
+from polyref.judge.seams import Writing, risks
+from polyref.lattice import SearchSettings
 
 WANTED = 20  # references in all
 LOOKED_AT = 1000
@@ -55,22 +56,11 @@ class Left:
     references: tuple[tuple[str, ...], ...]
 
 
-def candidates(lattice: Lattice, found: Found) -> Iterator[tuple[tuple[str, ...], list[tuple[int, int]]]]:
-    """The words of each sentence, best first, and where they come from."""
-    starts, firsts = lattice.numbering.starts, lattice.numbering.firsts
-    place = {}
-    for distinct, first in enumerate(firsts):
-        for at in range(starts[distinct], starts[distinct + 1]):
-            place[at] = (first, at - starts[distinct])
-    origin = lattice.automaton.origin
-    for words, arcs in zip(lattice.words(found), found.arcs, strict=True):
-        yield words, [place[int(origin[arc])] for arc in arcs]
-
-
 def choose(
     lattice: Lattice,
     example: Example,
     corpus: Corpus,
+    writing: Writing,
     rule: Rule | None,
     model: ContextEncoder | None,
     *,
@@ -80,18 +70,17 @@ def choose(
     setting = setting_of(lattice, corpus)
     wanted = max(0, WANTED - len(setting.references))
     found = lattice.search(look_at if rule else wanted, SearchSettings())
-    waiting = enumerate(candidates(lattice, found), 1)
+    waiting = enumerate(lattice.words(found), 1)
     chosen: list[tuple[str, ...]] = []
     depth = judged = 0
     while len(chosen) < wanted and (some := list(islice(waiting, TOGETHER))):
         judged += len(some)
-        # Without a drop the risk is a lower bound: what fails now fails with it, too.
-        passed = [(n, words, at) for n, (words, at) in some if rule is None or rule(Case(setting, words))]
+        passed = [(n, words) for n, words in some if rule is None or rule(Case(setting, words))]
         if rule is not None and model is not None:
-            read_as = drops(model, setting.references, [w for _, w, _ in passed], [at for *_, at in passed])
-            cases = zip(passed, read_as, strict=True)
-            passed = [one for one, drop in cases if rule(Case(setting, one[1], drop))]
-        for n, words, _ in passed[: wanted - len(chosen)]:
+            [of_passed] = risks([lattice], [[words for _, words in passed]], writing, model)
+            cases = zip(passed, of_passed, strict=True)
+            passed = [one for one, risk in cases if rule(Case(setting, one[1], risk))]
+        for n, words in passed[: wanted - len(chosen)]:
             chosen.append(words)
             depth = n
     return Left(wanted, chosen, depth, judged, lattice.new, str(example.source), setting.references)
@@ -168,7 +157,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     }
     for name in settings.set or SETS:
         path, given = SETS[name]
-        corpus = corpus_of(settings.data / path, given)
+        counted = examples_of(settings.data / path, given)
+        corpus, writing = Corpus.of(counted), Writing.of(counted)
         examples = list(islice(read(settings.data / path), settings.examples))
         made = AlignSettings(align=settings.align)
         lattices = [
@@ -178,7 +168,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         both = list(zip(lattices, examples, strict=True))
         for rule_name, tools in chosen.items():
             started = perf_counter()
-            found = [choose(*pair, corpus, *tools, look_at=settings.look_at) for pair in both]
+            found = [choose(*pair, corpus, writing, *tools, look_at=settings.look_at) for pair in both]
             rows.append(row_of(name, rule_name, found, perf_counter() - started))
     columns = [
         f"examples with {WANTED}", "references", "depth (median / 90 % / most)", "lattice exhausted, of those short",

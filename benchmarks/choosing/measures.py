@@ -1,8 +1,8 @@
 """What a sentence of a lattice looks like beside the references that it was made from.
 
 In:   a Setting: the words of the references, which of them the lattice links, the Corpus; the words of the sentence.
-Out:  numbers about content, form and seams; the more, the worse. 0 or less is what gold references have.
-Not:  counting a file (corpus.py), what is too much (rules.py).
+Out:  numbers about content and form; the more, the worse. 0 or less is what gold references have.
+Not:  counting a file (corpus.py), what is too much (rules.py), the seams (polyref.judge.seams).
 """
 
 from __future__ import annotations
@@ -13,14 +13,9 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import combinations
 
-import numpy as np
-import numpy.typing as npt
-
-from benchmarks.choosing.corpus import LONGEST, Corpus, frames, parts, runs
+from benchmarks.choosing.corpus import Corpus, parts
 from polyref.align.veto import exclusions, traits_of
 from polyref.text.tokens import is_mark
-
-Floats = npt.NDArray[np.float64]
 
 BRACKETS = {"(": ")", "[": "]", "{": "}", "“": "”", "«": "»"}
 STEM = 4  # letters that words of one stem share at least
@@ -45,11 +40,6 @@ class Setting:
     @cached_property
     def counts(self) -> list[Counter[str]]:
         return [Counter(part for word in one for part in parts(word)) for one in self.references]
-
-    @cached_property
-    def own(self) -> frozenset[tuple[str, ...]]:
-        """The runs of words of the example's own references."""
-        return frozenset(run for one in self.references for n in range(2, LONGEST + 1) for run in runs(one, n))
 
     @cached_property
     def most(self) -> Counter[str]:
@@ -90,11 +80,6 @@ class Setting:
     def required(self) -> list[str]:
         """Content words that every gold reference says, in these or other words."""
         return [word for word in sorted(self.content) if all(self.alike(word, one) for one in self.counts)]
-
-    @cached_property
-    def said_together(self) -> frozenset[frozenset[str]]:
-        """Pairs of content words that some gold reference has."""
-        return frozenset(frozenset(pair) for one in self.counts for pair in combinations(one.keys() & self.content, 2))
 
     @cached_property
     def shared(self) -> frozenset[str]:
@@ -145,13 +130,6 @@ def excluded(setting: Setting, counts: Counter[str], content_only: bool = True) 
         if not any(a in one and b in one for one in setting.counts):
             worst = max(worst, setting.exclusion(a, b))
     return worst
-
-
-def new_pairs(setting: Setting, counts: Counter[str]) -> float:
-    """How many pairs of content words no gold reference has, for each content word."""
-    words = sorted(set(counts) & setting.content)
-    new = sum(frozenset(pair) not in setting.said_together for pair in combinations(words, 2))
-    return new / max(len(words), 1)
 
 
 def lost(setting: Setting, counts: Counter[str]) -> int:
@@ -228,32 +206,3 @@ def bare(words: Sequence[str]) -> tuple[str, ...]:
 
 def only_marks_differ(setting: Setting, words: Sequence[str]) -> bool:
     return bare(words) in {bare(one) for one in setting.references}
-
-
-# -- seams ------------------------------------------------------------------------------------------------------------
-
-
-def unseen(setting: Setting, words: Sequence[str], length: int) -> int:
-    """Runs of so many words that neither the references nor any other example have."""
-    return sum(
-        run not in setting.own and not setting.corpus.others_with(run, setting.own) for run in runs(words, length)
-    )
-
-
-def new_runs(setting: Setting, words: Sequence[str], length: int) -> int:
-    """Runs of so many words that the references do not have."""
-    return sum(run not in setting.own for run in runs(words, length))
-
-
-def drop(here: Floats, gold: Sequence[Floats], places: Sequence[tuple[int, int]]) -> float:
-    """How much less likely the words are than where they come from, summed over those that are.
-
-    `here` and `gold` are log p(word | all others) in the sentence and in each reference; `places` are a reference and
-    a position for each word. Far from a crossing a word is about as likely as there: crossings are found by themselves.
-    """
-    return float(sum(max(0.0, gold[k][at] - here[n]) for n, (k, at) in enumerate(places)))
-
-
-def odd_frames(setting: Setting, words: Sequence[str]) -> int:
-    """Frames of the sentence that no reference of the file has."""
-    return sum(frame not in setting.corpus.frames for frame in frames(words, setting.corpus.common))

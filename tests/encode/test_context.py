@@ -191,6 +191,15 @@ def test_the_states_at_the_boundary_are_the_same_in_all_sentences(encoder: Conte
     assert len({backward[-1].tobytes() for _, backward in found}) == 1
 
 
+@given(sentences=SENTENCES)
+def test_a_reading_has_log_probabilities_and_the_states_at_words(encoder, sentences):
+    readings, states = encoder.readings(sentences), encoder.states(sentences)
+    for found, (forward, backward), values in zip(readings, states, encoder.log_probabilities(sentences), strict=True):
+        assert (found.forward == forward[1:]).all() and (found.backward == backward[:-1]).all()
+        assert (found.log_probabilities == values).all()
+        assert len(found.forward) == len(found.backward) == len(values)
+
+
 @given(sentence=st.lists(WORD, min_size=1, max_size=8))
 def test_vectors_have_length_one(encoder, sentence):
     lengths = np.linalg.norm(encoder.encode([sentence])[0].vectors.astype(np.float64), axis=1)
@@ -280,6 +289,7 @@ def test_the_same_word_has_another_vector_in_another_context(encoder: ContextEnc
 
 def test_no_sentences_and_no_words_are_fine(encoder: ContextEncoder):
     assert encoder.encode([]) == encoder.states([]) == encoder.log_probabilities([]) == encoder.fluency([]) == []
+    assert encoder.readings([]) == []
     [encoding] = encoder.encode([[]])
     assert len(encoding.vectors) == len(encoding.known) == 0
     assert encoding.vectors.dtype == np.float16

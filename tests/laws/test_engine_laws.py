@@ -68,7 +68,6 @@ def test_comparisons_are_the_same(
     undecided = np.zeros(1, np.bool_)
     compared = ranking_kernels.compare_scores(table, order, length, product, other, other_product, undecided)
     assert compared == scale.compare(length, product, other, other_product)
-    for wanted in (0, 1):
-        least = ranking_kernels.least_product(table, order, length, other, other_product, wanted, undecided)
-        assert least == least_product(scale, length, other, other_product, above=bool(wanted))
+    least = ranking_kernels.least_product(table, order, length, other, other_product, undecided)
+    assert least == least_product(scale, length, other, other_product)
     assert not undecided[0]

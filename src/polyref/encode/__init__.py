@@ -4,7 +4,7 @@ The room's order, each file importing only from those before it: encoder; networ
 as an encoder); vectors; pretrained; cache; opening; corpus, language_model, training (which needs torch).
 """
 
-from polyref.encode.context import ContextEncoder, VectorSettings
+from polyref.encode.context import ContextEncoder, Reading, VectorSettings
 from polyref.encode.encoder import Choosy, Encoder, Encoding, measure_baseline, unit_vectors, unrelated_sentences
 from polyref.encode.opening import DEFAULT, default_encoder, open_encoder
 from polyref.encode.vectors import WordVectors
@@ -15,6 +15,7 @@ __all__ = [
     "ContextEncoder",
     "Encoder",
     "Encoding",
+    "Reading",
     "VectorSettings",
     "WordVectors",
     "default_encoder",

@@ -1,8 +1,8 @@
 """The bidirectional language model as an encoder: a word's vector depends on the words around it.
 
 In:   a trained folder: `weights.safetensors`, `vocabulary.txt`, `config.json`; then sentences, as lists of words.
-Out:  for each word its own vector, the forward state and the backward state at it, side by side; how fluent a
-      sentence is.
+Out:  for each word its own vector, the forward state and the backward state at it, side by side; how likely each word
+      is in its place, and how fluent a sentence is.
 Not:  training (training.py), the LSTM and the softmax (network.py).
 """
 
@@ -250,6 +250,14 @@ class _Read(NamedTuple):
     ends: Ints  # of the sentences, in words
 
 
+class Reading(NamedTuple):
+    """What the language model makes of a sentence, one row per word."""
+
+    log_probabilities: npt.NDArray[np.float64]  # of the word, given all the others
+    forward: Floats  # the state behind the word
+    backward: Floats  # the state before the word, read from the end
+
+
 class ContextEncoder:
     """An encoder of a folder. A word that the vocabulary lacks is read by its spelling.
 
@@ -365,6 +373,17 @@ class ContextEncoder:
         unknown = self._vocabulary.predicted  # what stands for all words that cannot be predicted
         words = np.where((read.rows < 0) | (read.rows > unknown), unknown, read.rows)[places[2]]
         return np.split(self._output.log_probabilities(around, words)[place], read.ends[:-1])
+
+    def readings(self, sentences: Sequence[Sequence[str]]) -> list[Reading]:
+        """Log-probabilities and states at once, for words only: states at the boundaries are left out."""
+
+        def each(read: _Read) -> Iterable[Reading]:
+            forward = read.forward.distinct[read.forward.of_word[~read.is_first]]
+            backward = read.backward.distinct[read.backward.of_word[~read.is_last]]
+            sides = (np.split(states, read.ends[:-1]) for states in (forward, backward))
+            return map(Reading, self._log_probabilities(read), *sides)
+
+        return self._each(sentences, each)
 
     def fluency(self, sentences: Sequence[Sequence[str]]) -> list[float]:
         """The mean of log p(word | all the others) over each sentence's words, to four digits: 0 is best."""
