@@ -11,6 +11,8 @@ import math
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+JUDGEMENTS = ("fluency", "content", "crossings", "risk")  # what a pseudo-reference may have besides its BLEU, in order
+
 
 @dataclass(frozen=True, slots=True)
 class Reference:
@@ -24,26 +26,34 @@ class Reference:
 class PseudoReference:
     """A reference read off the lattice; `bleu` is its score against the gold ones, 0 to 100.
 
-    `repeat` marks a reference that is said again only to reach the number that was asked for. `fluency` is the mean
-    log-probability of its words, each given its neighbours: at most 0, and None where it was not measured.
+    `repeat` marks a reference that is said again only to reach the number that was asked for. The others are
+    judgements, None where they were not made. `fluency`: the mean log-probability of its words, each given its
+    neighbours, at most 0. `content`: the share of what most gold references say that it says, 0 to 1. `crossings`: how
+    often it changes from one gold reference to another, at least. `risk`: how risky these places are; 0 is what gold
+    has.
     """
 
     text: str
     bleu: float
     repeat: bool = False
     fluency: float | None = None
+    content: float | None = None
+    crossings: int | None = None
+    risk: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class KeptLattice:
     """All that is needed to build a lattice again, without aligning or encoding again.
 
-    For each gold reference, the states behind its words; and how texts became words.
+    For each gold reference, the states behind its words; how texts became words; and the rules of content, if sentences
+    had to keep any: each is the least and the most (-1 for no limit) that may be said of some words, by their numbers.
     """
 
     states: tuple[tuple[int, ...], ...]
     tokenizer: str
     fold_case: bool
+    rules: tuple[tuple[int, ...], ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
