@@ -18,6 +18,7 @@ from polyref.encode import ContextEncoder, Encoder, Encoding, default_encoder
 from polyref.errors import InputError, SettingsError
 from polyref.example import Example, LatticeSummary, PseudoReference
 from polyref.fluency import Chosen, LanguageModel, choose_fluent
+from polyref.judge import Usage
 from polyref.lattice import AutoEngine, Engine, Lattice, SearchSettings, keep, merge, prepare, tokenized
 from polyref.settings import part, setting, settings
 from polyref.stats import Tally
@@ -81,6 +82,7 @@ def expand(
     encoder: Encoder | None = None,
     language_model: LanguageModel | None = None,
     engine: Engine | AutoEngine | None = None,
+    usage: Usage | None = None,
     tally: Tally | None = None,
 ) -> Iterator[Example]:
     """Give each example pseudo-references until it has `per_example` references in all.
@@ -95,6 +97,14 @@ def expand(
     waiting = iter(examples)
     chunks = iter(lambda: list(islice(waiting, CHUNK)), [])
     return chain.from_iterable(expand_chunk(chunk, settings, tools, counted) for chunk in chunks)
+
+
+def usage_of(examples: Iterable[Example], text: TextSettings) -> Usage:
+    """What the references of the first examples tell about their words."""
+    return Usage.of(
+        [tokens.words for tokens in tokenized([one.text for one in example.references], text, example.line)]
+        for example in examples
+    )
 
 
 def expand_chunk(examples: Sequence[Example], settings: ExpandSettings, tools: Tools, tally: Tally) -> list[Example]:
