@@ -58,7 +58,8 @@ def test_any_size_of_batch_gives_what_expand_gives(chosen):
     before = to_dataset(EXAMPLES)
     kinds = set()
     for size in (1, 1000):
-        found = before.map(polyref.expander(9, settings=settings), batched=True, batch_size=size)
+        made = polyref.expander(9, settings=settings, learn_from=before)
+        found = before.map(made, batched=True, batch_size=size)
         assert records(from_dataset(found)) == expected
         kinds.add(str(found.features))
     assert len(kinds) == 1
