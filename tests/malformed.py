@@ -62,8 +62,41 @@ def with_kept(kept: str) -> str:
     return with_keys(f'"lattice": {{"sentences": "1", "penalty": null, "exact": true, "kept": {kept}}}')
 
 
+def with_judgement(name: str, value: str) -> str:
+    return with_keys(f'"pseudo_references": [{{"text": "a", "bleu": 1, "{name}": {value}}}]')
+
+
 def with_fluency(value: str) -> str:
-    return with_keys(f'"pseudo_references": [{{"text": "a", "bleu": 1, "fluency": {value}}}]')
+    return with_judgement("fluency", value)
+
+
+def with_rules(rules: str) -> str:
+    return with_kept(f'{{"states": [[1, 2]], "tokenizer": "words", "fold_case": true, "rules": {rules}}}')
+
+
+# What a judgement is not, and how that is shown; what it is.
+_NO_JUDGEMENTS = {
+    "content": (("-0.1", "1.5", '"good"', "true", "[0]", "1e400"), "give a number from 0 to 1, or take the key out"),
+    "crossings": (
+        ("-1", "1.5", '"2"', "false", "{}", "1e400", "2147483648", f"1{'0' * 400}"),
+        "give a whole number from 0 on, or take the key out",
+    ),
+    "risk": (("-0.1", '"low"', "true", "[]", "1e400", f"1{'0' * 400}"), "give a finite number from 0 on, or take the"),
+}
+_RULE = 'of "rules" in "kept" of "lattice" is not a list of least, most (-1: no limit) and words, all of them whole'
+_NO_RULES = {
+    "a number": "5",
+    "an object": '{"0": 1}',
+    "too short": "[0, 1]",
+    "with a least below 0": "[-1, 1, 0]",
+    "with a most below -1": "[0, -2, 0]",
+    "with a most below its least": "[2, 1, 0]",
+    "with a word below 0": "[0, 1, -1]",
+    "with a word that is true": "[0, 1, true]",
+    "with a word that is a fraction": "[0, 1, 2.0]",
+    "with a word that is a text": '[0, 1, "a"]',
+    "with an endless word": "[0, 1, 2147483648]",
+}
 
 
 # Each of these stands on the second line of a file, behind a good one.
@@ -237,6 +270,21 @@ _RECORDS = {
     "a kept lattice that does not say whether case counts": (
         with_kept('{"states": [[1, 2]], "tokenizer": "words", "fold_case": 1}'),
         '"fold_case" in "kept" of "lattice" is a number',
+    ),
+    **{
+        f"a {name} of {value[:12]}": (with_judgement(name, value), f'the "{name}" of pseudo-reference 1 is')
+        for name, (values, _) in _NO_JUDGEMENTS.items()
+        for value in values
+    },
+    **{
+        f"a {name} and what it should be": (with_judgement(name, values[0]), f"{float(values[0])}; {cure}")
+        for name, (values, cure) in _NO_JUDGEMENTS.items()
+    },
+    "rules that are an object": (with_rules("{}"), '"rules" in "kept" of "lattice" is an object; take the key out, or'),
+    **{f"a rule {name}": (with_rules(f"[[0, 1, 0], {rule}]"), f"rule 2 {_RULE}") for name, rule in _NO_RULES.items()},
+    "rules without end": (
+        with_rules(f"[{', '.join(['[0, 1' + ', 7' * 998 + ']'] * 1001)}]"),
+        '"rules" in "kept" of "lattice" has 1,001,000 numbers, and 1,000,000 are the most; take the key out, or',
     ),
 }
 

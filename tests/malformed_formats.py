@@ -103,6 +103,11 @@ _PARQUET = {
         'the "fluency" of pseudo-reference 1 is 0.5; give a finite number that is at most 0',
         1,
     ),
+    "crossings that are not whole": (
+        parquet(source=["s"], references=[["a"]], pseudo_references=[[{"text": "b", "bleu": 1.0, "crossings": 0.5}]]),
+        'the "crossings" of pseudo-reference 1 is 0.5; give a whole number from 0 on',
+        1,
+    ),
     "an id twice": (
         parquet(id=[7, 8, 7], source=["s"] * 3, references=[["a"]] * 3),
         'the id "7" comes twice (first on line 1)',
@@ -240,6 +245,17 @@ _CSV = {
         'the "fluency" of pseudo-reference 1 is 2.0; give a finite number that is at most 0',
         2,
     ),
+    "a content above 1": (
+        b"source,ref,bleu,content\ns,a,,\ns,b,1,2\n",
+        'the "content" of pseudo-reference 1 is 2.0; give a number from 0 to 1',
+        2,
+    ),
+    "crossings that are not whole": (
+        b"source,ref,bleu,crossings\ns,a,,\ns,b,1,0.5\n",
+        'the "crossings" of pseudo-reference 1 is 0.5; give a whole number from 0 on',
+        2,
+    ),
+    "a risk that is not a number": (b"source,ref,bleu,risk\ns,a,,\ns,b,1,low\n", '"risk" is not a number', 3),
     "pseudo-references only": (b"source,ref,bleu\ns,a,50\n", "the example has pseudo-references only", 2),
     "a repeat that is neither": (
         b"source,ref,bleu,repeat\ns,a,,\ns,b,1,yes\n",

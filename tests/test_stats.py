@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from polyref.data import sample_examples
-from polyref.example import Example, PseudoReference, Reference
+from polyref.example import JUDGEMENTS, Example, PseudoReference, Reference
 from polyref.score import sentence_bleu
 from polyref.stats import leave_one_out, statistics, word_overlap
 from polyref.text import TextSettings
@@ -72,18 +72,30 @@ def test_pseudo_references_are_counted_apart_from_gold_ones():
         "tokens_per_pseudo_reference": {"tokens": 5, "mean": 2.5, "median": 2.5, "longest": 3},
         "bleu": 85.0,
         "fluency": None,
+        "content": None,
+        "crossings": None,
+        "risk": None,
     }
 
 
-def test_the_mean_fluency_is_over_the_pseudo_references_that_have_one_and_are_no_repeats():
+@pytest.mark.parametrize(
+    ("name", "values", "mean"),
+    [
+        ("fluency", (-2.0, -2.5004, -9.0), -2.2502),
+        ("content", (1.0, 0.5004, 0.0), 0.7502),
+        ("crossings", (1, 2, 9), 1.5),
+        ("risk", (0.0, 2.5004, 9.0), 1.2502),
+    ],
+)
+def test_the_mean_of_a_judgement_is_over_the_pseudo_references_that_have_it_and_are_no_repeats(name, values, mean):
     pseudo = (
-        PseudoReference("a", 90.0, fluency=-2.0),
-        PseudoReference("b", 80.0, fluency=-2.5004),
+        PseudoReference("a", 90.0, **{name: values[0]}),
+        PseudoReference("b", 80.0, **{name: values[1]}),
         PseudoReference("c", 70.0),
-        PseudoReference("a", 90.0, repeat=True, fluency=-9.0),
+        PseudoReference("a", 90.0, repeat=True, **{name: values[2]}),
     )
     found = statistics([example("1", "d", pseudo=pseudo[:1]), example("2", "e", pseudo=pseudo[1:])])
-    assert found["pseudo_references"]["fluency"] == -2.2502
+    assert {key: found["pseudo_references"][key] for key in JUDGEMENTS} == {**dict.fromkeys(JUDGEMENTS), name: mean}
 
 
 def test_single_references_have_no_overlap():

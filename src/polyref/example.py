@@ -11,6 +11,8 @@ import math
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+JUDGEMENTS = ("fluency", "content", "crossings", "risk")  # what a pseudo-reference may have besides its BLEU, in order
+
 
 @dataclass(frozen=True, slots=True)
 class Reference:
@@ -24,10 +26,11 @@ class Reference:
 class PseudoReference:
     """A reference read off the lattice; `bleu` is its score against the gold ones, 0 to 100.
 
-    `repeat` marks a reference that is said again only to reach the number that was asked for. The others are judgements,
-    None where they were not made. `fluency`: the mean log-probability of its words, each given its neighbours, at most
-    0. `content`: the share of what most gold references say that it says, 0 to 1. `crossings`: how often it changes from
-    one gold reference to another, at least. `risk`: how risky these places are; 0 is what gold has.
+    `repeat` marks a reference that is said again only to reach the number that was asked for. The others are
+    judgements, None where they were not made. `fluency`: the mean log-probability of its words, each given its
+    neighbours, at most 0. `content`: the share of what most gold references say that it says, 0 to 1. `crossings`: how
+    often it changes from one gold reference to another, at least. `risk`: how risky these places are; 0 is what gold
+    has.
     """
 
     text: str

@@ -20,7 +20,7 @@ from time import perf_counter
 from typing import Any
 
 from polyref.data import SeenTexts
-from polyref.example import Example, PseudoReference
+from polyref.example import JUDGEMENTS, Example, PseudoReference
 from polyref.score import MAX_ORDER, BleuScale, Matches
 from polyref.text import TextSettings, tokenize
 
@@ -83,8 +83,9 @@ class _Statistics:
                 continue
             counts["pseudo"][len(tokenize(pseudo.text, self._text))] += 1
             means["pseudo bleu"].add(pseudo.bleu)
-            if pseudo.fluency is not None:
-                means["fluency"].add(pseudo.fluency)
+            for name in JUDGEMENTS:
+                if (value := getattr(pseudo, name)) is not None:
+                    means[name].add(value)
 
     def summary(self) -> dict[str, Any]:
         counts, means, each = self._counts, self._means, self._counts["per example"]
@@ -117,7 +118,7 @@ class _Statistics:
                 "per_example": _Mean(pseudo, examples).rounded(),
                 "tokens_per_pseudo_reference": _lengths(counts["pseudo"]),
                 "bleu": means["pseudo bleu"].rounded(),
-                "fluency": means["fluency"].rounded(4),
+                **{name: means[name].rounded(4) for name in JUDGEMENTS},
             }
             if pseudo
             else None,

@@ -57,12 +57,19 @@ def test_pseudo_references_have_rows_of_their_own(run, sample_file, tmp_path: Pa
     assert "pseudo BLEU, mean" in run("stats", tmp_path / "expanded.jsonl").out.decode()
 
 
-def test_the_mean_fluency_is_a_row_where_there_is_one(run):
-    record = b'{"references": ["a"], "pseudo_references": [{"text": "b", "bleu": 1, "fluency": -2.25}]}\n'
+@pytest.mark.parametrize(
+    ("name", "value", "shown"),
+    [("fluency", -2.25, "-2.25"), ("content", 0.75, "0.75"), ("crossings", 3, "3.00"), ("risk", 1.5, "1.50")],
+)
+def test_the_mean_of_a_judgement_is_a_row_where_there_is_one(run, name, value, shown):
+    pseudo = {"text": "b", "bleu": 1, name: value}
+    record = json.dumps({"references": ["a"], "pseudo_references": [pseudo]}).encode()
     rows = [line.split() for line in run("stats", "-", stdin=record).out.decode().splitlines()]
-    assert ["pseudo", "fluency,", "mean", "-2.25"] in rows
-    assert json.loads(run("stats", "-", "--json", stdin=record).out)["pseudo_references"]["fluency"] == -2.25
-    assert "fluency" not in run("stats", "-", stdin=record.replace(b', "fluency": -2.25', b"")).out.decode()
+    assert [row for row in rows if row[0] == "pseudo"][3:] == [["pseudo", f"{name},", "mean", shown]]
+    assert json.loads(run("stats", "-", "--json", stdin=record).out)["pseudo_references"][name] == value
+    del pseudo[name]
+    record = json.dumps({"references": ["a"], "pseudo_references": [pseudo]}).encode()
+    assert name not in run("stats", "-", stdin=record).out.decode()
 
 
 def test_a_source_is_not_needed(run):

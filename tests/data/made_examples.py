@@ -46,11 +46,24 @@ def references(alphabet: str) -> st.SearchStrategy[Any]:
     return st.lists(text, min_size=1, max_size=4) | st.lists(text | weighted, min_size=1, max_size=3)
 
 
+def decimals(least: int, most: int) -> st.SearchStrategy[float]:
+    """Numbers with four decimals."""
+    return st.integers(least * 10_000, most * 10_000).map(lambda n: n / 10_000)
+
+
+JUDGEMENTS = {
+    "fluency": decimals(-9, 0),
+    "content": decimals(0, 1),
+    "crossings": st.integers(0, 2**31 - 1),
+    "risk": decimals(0, 9),
+}
+
+
 def results(alphabet: str) -> st.SearchStrategy[dict[str, Any]]:
     """What expand adds; nothing, every second time."""
     pseudo = st.fixed_dictionaries(
         {"text": sentences(alphabet), "bleu": st.integers(0, 10_000).map(lambda n: n / 100)},
-        optional={"fluency": st.integers(-90_000, 0).map(lambda n: n / 10_000), "repeat": st.just(True)},
+        optional={**JUDGEMENTS, "repeat": st.just(True)},
     )
     lattice = st.fixed_dictionaries(
         {
@@ -71,8 +84,16 @@ def kept_lattices(references: int) -> st.SearchStrategy[dict[str, Any]]:
             "states": st.lists(states, min_size=references, max_size=references),
             "tokenizer": st.sampled_from(["words", "whitespace", "characters"]),
             "fold_case": st.booleans(),
-        }
+        },
+        optional={"rules": st.lists(rules(), max_size=3)},
     )
+
+
+def rules() -> st.SearchStrategy[list[int]]:
+    """The least, the most or -1, and words; nobody has looked yet whether there are so many words."""
+    numbers, words = st.integers(0, 2**31 - 1), st.lists(st.integers(0, 2**31 - 1), min_size=1, max_size=3)
+    limits = st.tuples(numbers, numbers).map(sorted) | numbers.map(lambda least: [least, -1])
+    return st.builds(lambda both, of_rule: [*both, *of_rule], limits, words)
 
 
 @st.composite

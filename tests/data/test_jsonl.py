@@ -109,10 +109,20 @@ def test_a_fluency_stands_between_score_and_repeat_with_four_decimals():
     assert render(parsed(text)) == text
 
 
-@pytest.mark.parametrize("fluency", [0.0, -0.0, -0.00001])
-def test_a_fluency_that_rounds_to_zero_has_no_sign(fluency):
-    pseudo = (PseudoReference("a dog", 97.1, fluency=fluency),)
-    assert '"fluency": 0.0}' in render(replace(parsed(RECORDS["plain"]), pseudo_references=pseudo))
+def test_judgements_stand_in_their_order_with_four_decimals_and_crossings_as_a_whole_number():
+    pseudo = PseudoReference("a", 97.1, True, risk=1.00006, crossings=3, content=2 / 3, fluency=-1.0)
+    text = render(replace(parsed(RECORDS["plain"]), pseudo_references=(pseudo,)))
+    judged = '"fluency": -1.0, "content": 0.6667, "crossings": 3, "risk": 1.0001'
+    assert text.endswith(f'[{{"text": "a", "bleu": 97.1, {judged}, "repeat": true}}]}}')
+    assert parsed(text).pseudo_references == (replace(pseudo, content=0.6667, risk=1.0001),)
+    assert render(parsed(text)) == text
+
+
+@pytest.mark.parametrize("name", ["fluency", "content", "risk"])
+@pytest.mark.parametrize("value", [0, 0.0, -0.0, -0.00001])
+def test_a_judgement_that_rounds_to_zero_has_no_sign(name, value):
+    pseudo = (PseudoReference("a dog", 97.1, **{name: value}),)
+    assert f'"{name}": 0.0}}' in render(replace(parsed(RECORDS["plain"]), pseudo_references=pseudo))
 
 
 def test_a_result_with_no_pseudo_references_is_written_too():
@@ -188,11 +198,15 @@ KEPT = KeptLattice(((1, 2), (1, 3)), "words", True)
 KEPT_JSON = '"kept": {"states":[[1,2],[1,3]],"tokenizer":"words","fold_case":true}}'
 
 
-def test_a_kept_lattice_is_written_closely_and_read_again() -> None:
+@pytest.mark.parametrize(
+    ("rules", "written"),
+    [(None, ""), ((), ',"rules":[]'), (((0, -1, 0), (1, 2, 0, 2)), ',"rules":[[0,-1,0],[1,2,0,2]]')],
+)
+def test_a_kept_lattice_is_written_closely_and_read_again(rules, written) -> None:
     gold = (Reference("a b"), Reference("a c"))
-    made = Example("x", 1, gold, lattice=LatticeSummary(2, None, exact=True, kept=KEPT))
+    made = Example("x", 1, gold, lattice=LatticeSummary(2, None, exact=True, kept=replace(KEPT, rules=rules)))
     text = render(made)
-    assert text.endswith(f'"penalty": null, "exact": true, {KEPT_JSON}}}')
+    assert text.endswith(f'"penalty": null, "exact": true, {KEPT_JSON[:-2]}{written}}}}}}}')
     again = parsed(text)
     assert again.lattice == made.lattice
     assert render(again) == text

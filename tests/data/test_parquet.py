@@ -2,6 +2,7 @@
 
 import datetime
 import json
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from polyref.data import Fields, Losses, read, write
-from polyref.example import Example, LatticeSummary, PseudoReference, Reference
+from polyref.example import Example, KeptLattice, LatticeSummary, PseudoReference, Reference
 
 
 @pytest.fixture
@@ -142,6 +143,22 @@ def test_a_fluency_that_was_not_measured_is_null(tmp_path: Path):
         {"text": "a", "bleu": 100.0, "fluency": -2.3145},
     ]
     assert list(read(tmp_path / "out.parquet")) == [example]
+
+
+def test_judgements_and_rules_have_columns_of_their_own(tmp_path: Path):
+    pseudo = PseudoReference("a dog", 97.1, content=0.5, crossings=2, risk=0.25), PseudoReference("a", 100.0)
+    kept = KeptLattice(((1,),), "words", True, rules=((0, -1, 0),))
+    summary = LatticeSummary(2, None, exact=True)
+    examples = [
+        Example("x", "s", (Reference("a"),), pseudo, replace(summary, kept=kept)),
+        Example("y", "t", (Reference("b"),), (), replace(summary, kept=replace(kept, rules=None))),
+    ]
+    write(examples, tmp_path / "out.parquet")
+    schema = pq.read_table(tmp_path / "out.parquet").schema
+    columns = [(column.name, str(column.type)) for column in schema.field("pseudo_references").type.value_type]
+    assert columns[2:] == [("content", "double"), ("crossings", "int32"), ("risk", "double")]
+    assert str(schema.field("lattice").type.field("kept").type).count("list<element: int32>") == 2
+    assert list(read(tmp_path / "out.parquet")) == examples
 
 
 def test_a_fluency_that_is_not_finite_is_none_which_is_said(parquet):

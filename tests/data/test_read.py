@@ -12,7 +12,7 @@ import pytest
 
 from polyref.data import Fields, read
 from polyref.errors import InputError, SettingsError
-from polyref.example import Example, LatticeSummary, PseudoReference, Reference
+from polyref.example import JUDGEMENTS, Example, LatticeSummary, PseudoReference, Reference
 
 
 @pytest.fixture
@@ -105,12 +105,21 @@ def test_an_expanded_record_is_read_with_its_result(read_records):
 
 
 @pytest.mark.parametrize(
-    ("more", "fluency"), [({}, None), ({"fluency": None}, None), ({"fluency": -2.3}, -2.3), ({"fluency": 0}, 0.0)]
+    ("more", "judged"),
+    [
+        ({}, {}),
+        ({"fluency": None, "content": None, "crossings": None, "risk": None}, {}),
+        ({"fluency": -2.3, "content": 0.75, "crossings": 2, "risk": 1.5}, {}),
+        ({"fluency": 0, "content": 1, "crossings": 2.0, "risk": 0}, {"crossings": 2}),
+    ],
 )
-def test_a_fluency_may_be_there_or_not(read_records, more, fluency):
+def test_a_judgement_may_be_there_or_not(read_records, more, judged):
     pseudo = {"text": "pseudo 1", "bleu": 97.1, **more}
     [example] = read_records({"source": 1, "references": ["gold 1"], "pseudo_references": [pseudo]})
-    assert example.pseudo_references == (PseudoReference("pseudo 1", 97.1, fluency=fluency),)
+    [found] = example.pseudo_references
+    assert found == PseudoReference("pseudo 1", 97.1, **{**more, **judged})
+    kinds = [type(getattr(found, name)) for name in JUDGEMENTS if more.get(name) is not None]
+    assert kinds == [float, float, int, float][: len(kinds)]
 
 
 @pytest.mark.parametrize(("limit", "pseudo"), [(1, 0), (2, 0), (3, 1), (4, 2), (5, 3), (100, 3)])

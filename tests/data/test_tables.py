@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from polyref.data import Fields, Losses, WriteSettings, read, write
-from polyref.example import Example, PseudoReference, Reference
+from polyref.example import JUDGEMENTS, Example, PseudoReference, Reference
 
 
 def table(folder: Path, content: str, name: str = "in.csv") -> Path:
@@ -119,16 +119,56 @@ def test_a_fluency_has_its_column_and_is_blank_where_it_was_not_measured(tmp_pat
     assert list(read(tmp_path / "rows.csv")) == [example]
 
 
-def test_the_fluency_of_a_gold_reference_is_not_read_which_is_said(tmp_path: Path):
+def test_judgements_have_columns_in_their_order(tmp_path: Path):
+    pseudo = PseudoReference("two", 97.1, True, -1.0, 0.5, 3, 0.0), PseudoReference("three", 50.0, crossings=0)
+    example = Example("1", "s", (Reference("one"),), pseudo)
+    write([example], tmp_path / "rows.csv")
+    assert (tmp_path / "rows.csv").read_text() == (
+        "id,source,reference,bleu,fluency,content,crossings,risk,repeat\n"
+        "1,s,one,,,,,,\n1,s,two,97.1,-1.0,0.5,3,0.0,true\n1,s,three,50.0,,,0,,\n"
+    )
+    assert list(read(tmp_path / "rows.csv")) == [example]
+
+
+JUDGED = pytest.mark.parametrize(("name", "value"), [*zip(JUDGEMENTS, (-2.5, 0.5, 1, 2.5), strict=True)])
+
+
+@JUDGED
+def test_the_judgement_of_a_gold_reference_is_not_read_which_is_said(name, value, tmp_path: Path):
     losses = Losses()
-    [example] = read(table(tmp_path, "source,ref,bleu,fluency\ns,one,,-1.5\ns,two,90,-2.5\n"), losses=losses)
-    assert example.pseudo_references == (PseudoReference("two", 90.0, fluency=-2.5),)
-    assert losses.counts == {'values of the column "fluency" in rows without "bleu"': 1}
+    [example] = read(table(tmp_path, f"source,ref,bleu,{name}\ns,one,,{value}\ns,two,90,{value}\n"), losses=losses)
+    assert example.pseudo_references == (PseudoReference("two", 90.0, **{name: value}),)
+    assert losses.counts == {f'values of the column "{name}" in rows without "bleu"': 1}
 
 
-def test_without_pseudo_references_fluency_is_a_column_like_any_other(tmp_path: Path):
-    [example] = read(table(tmp_path, "source,ref,fluency\ns,one,good\n"))
-    assert example.record == '{"source": "s", "references": ["one"], "fluency": "good"}'
+@JUDGED
+def test_without_pseudo_references_a_judgement_is_a_column_like_any_other(name, value, tmp_path: Path):
+    [example] = read(table(tmp_path, f"source,ref,{name}\ns,one,good\n"))
+    assert example.record == f'{{"source": "s", "references": ["one"], "{name}": "good"}}'
+
+
+@JUDGED
+@pytest.mark.parametrize("source", ["s", 5])
+def test_a_judgement_gives_way_to_a_source_of_its_name_which_is_said(name, value, source, tmp_path: Path):
+    pseudo = PseudoReference("two", 97.1, **{name: value})
+    fields, path = Fields(source=name), tmp_path / "rows.csv"
+    report = write([Example("1", source, (Reference("one"),), (pseudo,))], path, fields)
+    assert report.not_kept.counts == {f'values of "{name}" of pseudo-references': 1}
+    losses = Losses()
+    [example] = read(path, fields, losses=losses)
+    assert (example.source, example.pseudo_references) == (source, (PseudoReference("two", 97.1),))
+    assert not losses
+
+
+@pytest.mark.parametrize(("pseudo", "column"), [((), "content"), ((PseudoReference("two", 97.1),), "content:json")])
+def test_a_key_of_the_name_of_a_judgement_is_json_only_beside_pseudo_references(pseudo, column, tmp_path: Path):
+    record = '{"id": "1", "source": "s", "references": ["one"], "content": "good"}'
+    example = Example("1", "s", (Reference("one"),), pseudo, record=record)
+    write([example], tmp_path / "rows.csv")
+    assert (tmp_path / "rows.csv").read_text().splitlines()[0].split(",")[-1] == column
+    [found] = read(tmp_path / "rows.csv")
+    assert found == example
+    assert '"content": "good"' in str(found.record)
 
 
 def test_keys_that_would_be_taken_for_something_else_are_kept_as_json(tmp_path: Path):

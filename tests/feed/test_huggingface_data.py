@@ -41,7 +41,13 @@ _value = st.recursive(
 _reference = _sentence | st.fixed_dictionaries({"text": _sentence, "weight": st.sampled_from([1, 2, 0.25])})
 _pseudo = st.fixed_dictionaries(
     {"text": _sentence, "bleu": st.integers(0, 10_000).map(lambda n: n / 100)},
-    optional={"fluency": st.integers(-90_000, 0).map(lambda n: n / 10_000), "repeat": st.just(True)},
+    optional={
+        "fluency": st.integers(-90_000, 0).map(lambda n: n / 10_000),
+        "content": st.integers(0, 10_000).map(lambda n: n / 10_000),
+        "crossings": st.integers(0, 99),
+        "risk": st.integers(0, 90_000).map(lambda n: n / 10_000),
+        "repeat": st.just(True),
+    },
 )
 _lattice = st.fixed_dictionaries(
     {

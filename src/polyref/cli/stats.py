@@ -9,6 +9,7 @@ from typing import Any
 
 from polyref.cli import options as o
 from polyref.data import Input, Losses, ReadSettings
+from polyref.example import JUDGEMENTS
 from polyref.stats import statistics
 from polyref.text import TextSettings
 
@@ -86,8 +87,8 @@ def _rows(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield "  pseudo per example, mean", _number(pseudo["per_example"])
         yield "  pseudo tokens, mean", _number(pseudo["tokens_per_pseudo_reference"]["mean"])
         yield "  pseudo BLEU, mean", _number(pseudo["bleu"])
-        if pseudo["fluency"] is not None:
-            yield "  pseudo fluency, mean", _number(pseudo["fluency"])
+        there = [name for name in JUDGEMENTS if pseudo[name] is not None]
+        yield from ((f"  pseudo {name}, mean", _number(pseudo[name])) for name in there)
         if pseudo["repeats"]:
             yield "  repeats besides", _number(pseudo["repeats"])
 

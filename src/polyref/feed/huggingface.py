@@ -15,7 +15,7 @@ import json
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import islice
 from typing import Any, TypeAlias
@@ -23,15 +23,16 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from polyref.data import Fields, Line, Losses, parse, read, render, write
-from polyref.data.formats.jsonl import KEPT, LATTICE, PSEUDO_REFERENCES, record_line
-from polyref.data.formats.parquet import pyarrow
+from polyref.data.formats.jsonl import LATTICE, PSEUDO_REFERENCES, record_line
+from polyref.data.formats.parquet import lattice_type, pseudo_type, pyarrow
 from polyref.encode import open_encoder
 from polyref.errors import InputError, SettingsError, load_extra
 from polyref.example import Example
-from polyref.expansion import ExpandSettings, Tools, expand
+from polyref.expansion import ExpandSettings, Tools, expand, usage_of
 from polyref.feed.lines import prompt_completion
 from polyref.feed.stream import Stream
 from polyref.files import passing_folder
+from polyref.judge import EXAMPLES_READ, Usage
 from polyref.score import METRICS, metrics_of
 
 Dataset: TypeAlias = Any  # a datasets.Dataset, which has no types
@@ -116,11 +117,15 @@ class Expander:
     encoder: str | None = None
     encoder_hash: str = ""
     version: str = ""
+    usage: Usage = field(default_factory=Usage)
 
     def __call__(self, batch: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
         tools = _tools(self.encoder)
         examples = _examples(batch, self.fields)
-        expanded = expand(examples, settings=self.settings, engine=tools.engine, encoder=tools.encoder)
+        # Nothing is learned from the batch itself: the result would depend on its size.
+        expanded = expand(
+            examples, settings=self.settings, engine=tools.engine, encoder=tools.encoder, usage=self.usage
+        )
         records = [json.loads(render(example)) for example in expanded]
         kind = self._pseudo_type()
         keys = dict.fromkeys(column.name for column in kind.value_type)
@@ -133,21 +138,18 @@ class Expander:
     # Every row has the same keys, and every batch the same types, whatever is in it.
 
     def _pseudo_type(self) -> Any:
-        arrow = pyarrow()
-        columns = [("text", arrow.string()), ("bleu", arrow.float64())]
-        if self.settings.fluency is not None:
-            columns.append(("fluency", arrow.float64()))
-        if self.settings.shortfall == "repeat":
-            columns.append(("repeat", arrow.bool_()))
-        return arrow.list_(arrow.struct(columns))
+        judged = [] if self.settings.fluency is None else ["fluency"]
+        judged += [] if self._judge == "bleu" else ["content", "crossings"]
+        judged += ["risk"] if self._judge == "seams" else []
+        return pseudo_type(judged, repeat=self.settings.shortfall == "repeat")
 
     def _lattice_type(self) -> Any:
-        arrow = pyarrow()
-        states = ("states", arrow.list_(arrow.list_(arrow.int32())))
-        kept = arrow.struct([states, ("tokenizer", arrow.string()), ("fold_case", arrow.bool_())])
-        count = [("sentences", arrow.string()), ("log10_sentences", arrow.float64())]
-        more = [(KEPT, kept)] if self.settings.keep_lattice else []
-        return arrow.struct([*count, ("penalty", arrow.float64()), ("exact", arrow.bool_()), *more])
+        return lattice_type(kept=self.settings.keep_lattice, rules=self._judge != "bleu")
+
+    @property
+    def _judge(self) -> str:
+        judging: Any = getattr(self.settings, "judging", None)  # until there is such a setting
+        return "bleu" if judging is None else str(judging.judge)
 
 
 def expander(
@@ -156,20 +158,38 @@ def expander(
     settings: ExpandSettings | None = None,
     fields: Fields | None = None,
     encoder: str | None = None,
+    learn_from: Dataset | Iterable[Example] | None = None,
 ) -> Expander:
     """A function for `Dataset.map(..., batched=True)` that adds pseudo-references, as `expand` does.
 
     It adds the columns "pseudo_references" and "lattice": the same for any size of batch and any number of processes.
-    Soft alignment uses the built-in encoder unless another one is named, as `open_encoder` takes it.
+    Soft alignment uses the built-in encoder unless another one is named, as `open_encoder` takes it. The first 1,000
+    examples of `learn_from`, such as the data set itself, tell which words people repeat and use for each other.
     """
     from polyref import __version__
 
-    settings = settings or ExpandSettings()
+    settings, fields = settings or ExpandSettings(), fields or Fields()
     if per_example is not None:
         settings = replace(settings, per_example=per_example)
     # The content of an encoder may change behind its name; the cache must not.
     opened = _tools(encoder).encoder
-    return Expander(settings, fields or Fields(), encoder, "" if opened is None else opened.hash, __version__)
+    usage = Usage() if learn_from is None else usage_of(_first_examples(learn_from, fields), settings.text)
+    return Expander(settings, fields, encoder, "" if opened is None else opened.hash, __version__, usage)
+
+
+def _first_examples(given: Dataset | Iterable[Example], fields: Fields) -> Iterator[Example]:
+    """The examples that words are learned from."""
+    found = given
+    if isinstance(given, _datasets().Dataset):
+        if fields.references in given.column_names:
+            given = given.select_columns(fields.references)
+        # As Arrow has them, whatever the format is that the data set gives its values in.
+        found = _examples(given.with_format("arrow")[:EXAMPLES_READ].to_pydict(), fields)
+    for example in islice(found, EXAMPLES_READ):
+        if not isinstance(example, Example):
+            problem = f"learn_from is a {type(given).__name__}, neither a datasets.Dataset nor examples"
+            raise InputError(problem, 'give one split, such as data["train"]')
+        yield example
 
 
 class _Column(list[Any]):

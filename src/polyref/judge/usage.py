@@ -88,9 +88,10 @@ def _alternatives(examples: Sequence[Sequence[frozenset[str]]], words: Sequence[
             has[k, [place[row_number] for row_number in one]] = 1
         counts, both, others = has.sum(0), has.T @ has, len(sets) - 1
         pairs = counts[:, None] * counts
-        cells = np.array(used, np.int64)[:, None] * size + used
+        rows = np.array(used, np.int64)
+        cells = rows[:, None] * size + rows
         waiting.append((cells.ravel(), both.ravel(), (pairs - both).ravel(), (pairs / len(sets)).ravel()))
-        single[used] += counts * others
+        single[rows] += counts * others
         chances += len(sets) * others
         if number % _AT_ONCE == 0 or number == len(examples):
             where, *sums = map(np.concatenate, zip(*waiting, strict=True))

@@ -20,6 +20,7 @@ from typing import Any, BinaryIO, Literal, NamedTuple
 from polyref.data.formats.jsonl import KEPT, LATTICE, PSEUDO_REFERENCES, Fields, dump, value_texts
 from polyref.data.opening import MAX_LINE_BYTES, Line, Opened
 from polyref.errors import InputError, OutputError, SettingsError
+from polyref.example import JUDGEMENTS
 
 LineBreaks = Literal["refuse", "space"]
 JSON = ":json"  # a column whose name ends in this holds JSON, and its key is the name without that
@@ -197,10 +198,11 @@ class Shape:
     most_references: int = 0
     weights: int = 0  # other than 1
     pseudo: int = 0
-    fluencies: int = 0  # pseudo-references that have one
+    judged: Counter[str] = field(default_factory=Counter)  # pseudo-references that have a judgement, by its name
     repeats: int = 0
     lattices: int = 0
     kept: int = 0  # lattices that are there themselves
+    rules: int = 0  # those of them that have rules
     ids: int = 0
     id_kinds: set[str] = field(default_factory=set)
     sources: int = 0
@@ -214,11 +216,13 @@ class Shape:
         self.examples += 1
         self.most_references = max(self.most_references, len(parts.references))
         self.pseudo += len(parts.pseudo)
-        self.fluencies += sum("fluency" in pseudo for pseudo in parts.pseudo)
+        self.judged.update([name for pseudo in parts.pseudo for name in JUDGEMENTS if name in pseudo])
         self.repeats += sum(bool(pseudo.get("repeat")) for pseudo in parts.pseudo)
         if parts.lattice is not None:
             self.lattices += 1
-            self.kept += parts.lattice.get(KEPT) is not None
+            kept = parts.lattice.get(KEPT)
+            self.kept += kept is not None
+            self.rules += kept is not None and "rules" in kept
         if parts.id is not None:
             self.ids += 1
             self.id_kinds.add(kind_of(parts.id))

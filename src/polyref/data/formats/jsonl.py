@@ -11,13 +11,14 @@ from __future__ import annotations
 import json
 import math
 import re
+import sys
 from collections.abc import Collection, Iterator, Mapping
 from decimal import Decimal
 from typing import Any, NoReturn, get_args
 
 from polyref.data.opening import Line, display_name
 from polyref.errors import InputError, SettingsError
-from polyref.example import Example, KeptLattice, LatticeSummary, PseudoReference, Reference
+from polyref.example import JUDGEMENTS, Example, KeptLattice, LatticeSummary, PseudoReference, Reference
 from polyref.settings import setting, settings
 from polyref.text.tokens import Tokenizer
 
@@ -26,7 +27,16 @@ LATTICE = "lattice"
 KEPT = "kept"
 ONE_OBJECT = "give one JSON object per line"
 MAX_NESTING = 200
-_MOST_STATES = 2**31 - 1
+_MOST = 2**31 - 1  # of a number that stands for a state, a word or a count
+_MOST_IN_RULES = 1_000_000  # numbers in the rules of one example
+_FINITE = sys.float_info.max
+# For each judgement, what it is, its bounds, and how a person would say them.
+_JUDGED: dict[str, tuple[type[int] | type[float], float, float, str]] = {
+    "fluency": (float, -_FINITE, 0, "a finite number that is at most 0"),
+    "content": (float, 0, 1, "a number from 0 to 1"),
+    "crossings": (int, 0, _MOST, "a whole number from 0 on"),
+    "risk": (float, 0, _FINITE, "a finite number from 0 on"),
+}
 _BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{}]')
 _BETWEEN = re.compile(r"[,: \t\r\n]*")
 _HALF = re.compile("[\ud800-\udfff]")
@@ -262,13 +272,18 @@ def _pseudo_reference(item: Any, name: str, cure: str) -> PseudoReference:
     if not 0 <= bleu <= 100:
         raise InputError(f'the "bleu" of {name} is not between 0 and 100', cure)
     text = _text(item.get("text"), f"the text of {name}", cure)
-    fluency = item.get("fluency")
-    if fluency is not None:
-        what, cure = f'the "fluency" of {name}', "give a finite number that is at most 0, or take the key out"
-        fluency = _number(fluency, what, cure)
-        if not -math.inf < fluency <= 0:
-            raise InputError(f"{what} is {fluency}", cure)
-    return PseudoReference(text, bleu, item.get("repeat") is True, fluency)
+    judged = {key: _judgement(item[key], key, name) for key in JUDGEMENTS if item.get(key) is not None}
+    return PseudoReference(text, bleu, item.get("repeat") is True, **judged)
+
+
+def _judgement(value: Any, key: str, name: str) -> Any:
+    kind, least, most, wanted = _JUDGED[key]
+    what, cure = f'the "{key}" of {name}', f"give {wanted}, or take the key out"
+    number = _number(value, what, cure)
+    # Tables, and columns with gaps, may hold whole numbers as 2.0.
+    if not least <= number <= most or (kind is int and not number.is_integer()):
+        raise InputError(f"{what} is {number}", cure)
+    return kind(number)
 
 
 def lattice_of(value: Any, references: int) -> LatticeSummary | None:
@@ -294,14 +309,29 @@ def _kept(value: Any, references: int) -> KeptLattice | None:
     if len(states) != references:
         raise InputError(f'"states" in {what} is for {len(states)} references, and there are {references}', cure)
     for position, of_one in enumerate(states, 1):
-        known = isinstance(of_one, list) and all(type(state) is int and 0 < state <= _MOST_STATES for state in of_one)
+        known = isinstance(of_one, list) and all(type(state) is int and 0 < state <= _MOST for state in of_one)
         if not known or not of_one:
             raise InputError(f"{what} has no states for reference {position}: a list of whole numbers above 0", cure)
     tokenizer = value.get("tokenizer")
     if tokenizer not in get_args(Tokenizer):
         raise InputError(f'"tokenizer" in {what} is none of {", ".join(get_args(Tokenizer))}', cure)
     fold_case = _need(value.get("fold_case"), bool, f'"fold_case" in {what}', cure)
-    return KeptLattice(tuple(map(tuple, states)), tokenizer, fold_case)
+    return KeptLattice(tuple(map(tuple, states)), tokenizer, fold_case, _rules(value.get("rules"), what, cure))
+
+
+def _rules(value: Any, what: str, cure: str) -> tuple[tuple[int, ...], ...] | None:
+    if value is None:
+        return None
+    numbers = 0
+    for position, rule in enumerate(_need(value, list, f'"rules" in {what}', cure), 1):
+        known = isinstance(rule, list) and len(rule) > 2 and all(type(n) is int and -1 <= n <= _MOST for n in rule)
+        if not known or -1 in (rule[0], *rule[2:]) or -1 < rule[1] < rule[0]:
+            form = "least, most (-1: no limit) and words, all of them whole numbers"
+            raise InputError(f'rule {position} of "rules" in {what} is not a list of {form}', cure)
+        numbers += len(rule)
+    if numbers > _MOST_IN_RULES:
+        raise InputError(f'"rules" in {what} has {numbers:,} numbers, and {_MOST_IN_RULES:,} are the most', cure)
+    return tuple(map(tuple, value))
 
 
 def _kind(value: Any) -> str:
@@ -387,8 +417,9 @@ def _reference_json(reference: Reference) -> Any:
 def _pseudo_json(pseudo: PseudoReference) -> dict[str, Any]:
     # Two decimals: what a person reads, and the same bytes on every machine's exp and log.
     written: dict[str, Any] = {"text": pseudo.text, "bleu": round(pseudo.bleu, 2)}
-    if pseudo.fluency is not None:
-        written["fluency"] = round(pseudo.fluency, 4) + 0.0  # the sum is 0.0 where rounding gives -0.0
+    for key in JUDGEMENTS:
+        if (value := getattr(pseudo, key)) is not None:
+            written[key] = round(value, 4) + _JUDGED[key][0]()  # the sum is 0.0 where rounding gives -0.0
     if pseudo.repeat:
         written["repeat"] = True
     return written
@@ -406,9 +437,10 @@ def lattice_json(lattice: LatticeSummary, references: int) -> str:
     # A program may have given the example other references since: what was kept is not their lattice.
     if kept is None or len(kept.states) != references:
         return dump(summary)
+    own = {"states": kept.states, "tokenizer": kept.tokenizer, "fold_case": kept.fold_case}
+    own |= {} if kept.rules is None else {"rules": kept.rules}
     # Numbers by the dozen: without spaces they take a quarter less.
-    own = _dump_closely({"states": kept.states, "tokenizer": kept.tokenizer, "fold_case": kept.fold_case})
-    return _with_members(dump(summary), {KEPT: own})
+    return _with_members(dump(summary), {KEPT: _dump_closely(own)})
 
 
 def decimal_text(number: int) -> str:

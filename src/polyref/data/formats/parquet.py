@@ -13,7 +13,7 @@ import datetime
 import json
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -23,6 +23,7 @@ from polyref.data.formats.format import JSON, FileFormat, Losses, Parts, Reading
 from polyref.data.formats.jsonl import KEPT, LATTICE, PSEUDO_REFERENCES, Fields, record_line
 from polyref.data.opening import Line, open_output
 from polyref.errors import InputError, SettingsError, load_extra
+from polyref.example import JUDGEMENTS
 
 MAGIC = b"PAR1"
 BATCH_ROWS = 1024
@@ -239,29 +240,42 @@ def write_parquet(spool: Spool) -> None:
 
 def _columns(fields: Fields, shape: Shape) -> list[_Column]:
     arrow = pyarrow()
-    text, number, flag = arrow.string(), arrow.float64(), arrow.bool_()
     columns = []
     if shape.ids:
         columns.append(_column(fields.id, shape.id_kinds, lambda parts: parts.id_json))
     if shape.sources:
-        plain = _Column(fields.source, text, lambda parts: parts.source)
-        as_json = _Column(fields.source + JSON, text, lambda parts: parts.source_json)
+        plain = _Column(fields.source, arrow.string(), lambda parts: parts.source)
+        as_json = _Column(fields.source + JSON, arrow.string(), lambda parts: parts.source_json)
         columns.append(plain if shape.source_kinds <= _TEXTS else as_json)
     columns.append(_references_column(fields.references, shape))
     more = shape.more_kinds.items()
     columns += [_column(key, kinds, lambda parts, key=key: parts.more.get(key)) for key, kinds in more]  # type: ignore[misc]
     if shape.pseudo:
-        fluency = [("fluency", number)] if shape.fluencies else []
-        repeat = [("repeat", flag)] if shape.repeats else []
-        struct = arrow.struct([("text", text), ("bleu", number), *fluency, *repeat])
-        columns.append(_Column(PSEUDO_REFERENCES, arrow.list_(struct), _pseudo))
+        columns.append(_Column(PSEUDO_REFERENCES, pseudo_type(shape.judged, repeat=shape.repeats > 0), _pseudo))
     if shape.lattices:
-        states = arrow.list_(arrow.list_(arrow.int32()))
-        kept_struct = arrow.struct([("states", states), ("tokenizer", text), ("fold_case", flag)])
-        kept = [(KEPT, kept_struct)] if shape.kept else []
-        summary = [("sentences", text), ("log10_sentences", number), ("penalty", number), ("exact", flag)]
-        columns.append(_Column(LATTICE, arrow.struct([*summary, *kept]), lambda parts: parts.lattice))
+        kind = lattice_type(kept=shape.kept > 0, rules=shape.rules > 0)
+        columns.append(_Column(LATTICE, kind, lambda parts: parts.lattice))
     return columns
+
+
+def pseudo_type(judged: Container[str], *, repeat: bool) -> Any:
+    """The type of a column of pseudo-references that have these judgements."""
+    arrow = pyarrow()
+    columns = [("text", arrow.string()), ("bleu", arrow.float64())]
+    kinds = {"crossings": arrow.int32()}
+    columns += [(name, kinds.get(name, arrow.float64())) for name in JUDGEMENTS if name in judged]
+    columns += [("repeat", arrow.bool_())] if repeat else []
+    return arrow.list_(arrow.struct(columns))
+
+
+def lattice_type(*, kept: bool, rules: bool) -> Any:
+    """The type of a column of lattices; they may be there themselves, and may have rules."""
+    arrow = pyarrow()
+    text, number, flag = arrow.string(), arrow.float64(), arrow.bool_()
+    numbers = arrow.list_(arrow.list_(arrow.int32()))
+    own = [("states", numbers), ("tokenizer", text), ("fold_case", flag), *([("rules", numbers)] if rules else [])]
+    summary = [("sentences", text), ("log10_sentences", number), ("penalty", number), ("exact", flag)]
+    return arrow.struct([*summary, *([(KEPT, arrow.struct(own))] if kept else [])])
 
 
 def _references_column(name: str, shape: Shape) -> _Column:

@@ -33,9 +33,10 @@ from polyref.data.formats.format import (
 from polyref.data.formats.jsonl import LATTICE, PSEUDO_REFERENCES, Fields, dump, record_line
 from polyref.data.opening import Line, open_input, open_output, text_lines, without_compression
 from polyref.errors import InputError
+from polyref.example import JUDGEMENTS
 
 Format = Literal["csv", "tsv"]
-WEIGHT, BLEU, FLUENCY, REPEAT = "weight", "bleu", "fluency", "repeat"
+WEIGHT, BLEU, REPEAT = "weight", "bleu", "repeat"
 OF_REFERENCE = "reference."  # such a column says something about the row's reference, not about the example
 # Names that are known besides the default ones: those of parallel text, and those of the E2E data.
 _SOURCES = ("source", "src", "mr")
@@ -56,7 +57,7 @@ class Columns(NamedTuple):
     source: int | None
     references: list[int]
     has_row_each: bool  # whether each reference has a row
-    of_row: dict[str, int]  # weight, bleu, fluency and repeat, as far as they are there
+    of_row: dict[str, int]  # weight, bleu, judgements and repeat, as far as they are there
     of_reference: list[int]
     others: list[int]
 
@@ -72,6 +73,11 @@ def _reference_names(fields: Fields) -> tuple[str, ...]:
 def _column_name(fields: Fields) -> str:
     """How a column of references is called: one reference has a name in the singular."""
     return "reference" if fields.references == _REFERENCES[0] else fields.references
+
+
+def _judgements(fields: Fields) -> list[str]:
+    """The judgements that can have a column: where "content" is the name of the source, it is nothing else."""
+    return [name for name in JUDGEMENTS if name not in (fields.id, fields.source, _column_name(fields))]
 
 
 def _numbered(name: str) -> re.Pattern[str]:
@@ -91,8 +97,8 @@ def columns_of(names: Sequence[str], reading: Reading, line: int = 1) -> Columns
         raise reading.no_column(_column_name(fields), "references_field", names, line)
     if source is None and reading.needs_source:
         raise reading.no_column(fields.source, "source_field", names, line)
-    # Without pseudo-references, fluency is somebody's own column, such as people's ratings.
-    known = (WEIGHT, BLEU, REPEAT, *([FLUENCY] if BLEU in places else []))
+    # Without pseudo-references, a judgement is somebody's own column, such as people's ratings.
+    known = (WEIGHT, BLEU, REPEAT, *(_judgements(fields) if BLEU in places else []))
     of_row = {name: places[name] for name in known if has_row_each and name in places}
     id = _first(places, [fields.id, fields.id + JSON])
     taken = {*references, source, id, *of_row.values()}
@@ -249,7 +255,8 @@ class _Table:
                 pseudo.append(self._pseudo(row, text))
             else:
                 gold.append(self._gold(row, text))
-                losses.add('values of the column "fluency" in rows without "bleu"', bool(self._of_row(row, FLUENCY)))
+                for name in JUDGEMENTS:
+                    losses.add(f'values of the column "{name}" in rows without "bleu"', bool(self._of_row(row, name)))
         if not gold:
             problem, cure = "the example has pseudo-references only", 'give a reference whose "bleu" is blank'
             raise self.reading.wrong(problem, cure, first.line)
@@ -268,9 +275,8 @@ class _Table:
         return found if len(found) > 1 else text
 
     def _pseudo(self, row: _Row, text: str) -> dict[str, Any]:
-        found = {"text": text, "bleu": self._number(row, BLEU)}
-        if self._of_row(row, FLUENCY):
-            found["fluency"] = self._number(row, FLUENCY)
+        found: dict[str, Any] = {"text": text, "bleu": self._number(row, BLEU)}
+        found |= {name: self._number(row, name) for name in JUDGEMENTS if self._of_row(row, name)}
         repeat = self._of_row(row, REPEAT)
         if repeat not in ("", "true", "false"):
             raise self.reading.wrong('"repeat" is neither true nor false', "leave it blank", row.line)
@@ -365,6 +371,7 @@ class _Columns:
         is_text = shape.source_kinds <= {"text", "broken text"} and shape.sources == shape.examples
         self.source = fields.source if is_text else fields.source + JSON
         self.reference = _column_name(fields)
+        self.judgements = _judgements(fields)
         self.more = {key: self._name(key, kinds) for key, kinds in shape.more_kinds.items() if self._can_name(key)}
         self.of_reference = {
             key: OF_REFERENCE + key + JSON for key in shape.of_reference if self.has_row_each and self._can_name(key)
@@ -373,7 +380,8 @@ class _Columns:
         # Always an id: lines cannot stand in for it as they do in JSON Lines, where no header shifts them.
         self.names = [self.id, *([self.source] if shape.sources else [])]
         if self.has_row_each:
-            counted = {WEIGHT: shape.weights, BLEU: shape.pseudo, FLUENCY: shape.fluencies, REPEAT: shape.repeats}
+            counted = {WEIGHT: shape.weights, BLEU: shape.pseudo}
+            counted |= {name: shape.judged[name] for name in self.judgements} | {REPEAT: shape.repeats}
             self.names += [self.reference, *[name for name, count in counted.items() if count]]
             self.names += self.of_reference.values()
         else:
@@ -387,13 +395,18 @@ class _Columns:
 
     def _name(self, key: str, kinds: set[str]) -> str:
         plain = {"text"} if self.format == "tsv" else {"text", "broken text"}
-        is_plain = kinds <= plain and key and not key.endswith(JSON) and not _is_taken(key, self.spool.fields)
+        has_judgements = self.has_row_each and self.spool.shape.pseudo > 0
+        is_taken = _is_taken(key, self.spool.fields, has_judgements)
+        is_plain = kinds <= plain and key and not key.endswith(JSON) and not is_taken
         return key if is_plain else key + JSON
 
     def _count_losses(self) -> None:
         shape = self.spool.shape
         if not self.has_row_each:
             self.spool.losses.add("weights of references", shape.weights)
+        else:
+            for name in set(JUDGEMENTS).difference(self.judgements):
+                self.spool.losses.add(f'values of "{name}" of pseudo-references', shape.judged[name])
         lost = [item for item in shape.more.items() if item[0] not in self.more]
         lost += [item for item in shape.of_reference.items() if item[0] not in self.of_reference]
         for key, count in lost:
@@ -409,10 +422,10 @@ class _Columns:
         for reference in parts.references:
             yield {**shared, **self._of_reference(reference, parts)}
         for pseudo in parts.pseudo:
-            fluency = {FLUENCY: repr(float(pseudo["fluency"]))} if "fluency" in pseudo else {}
+            judged = {name: repr(pseudo[name]) for name in self.judgements if name in pseudo}
             repeat = {REPEAT: "true"} if pseudo.get("repeat") else {}
             text = self._text(pseudo["text"], parts)
-            yield {**shared, self.reference: text, BLEU: repr(float(pseudo["bleu"])), **fluency, **repeat}
+            yield {**shared, self.reference: text, BLEU: repr(float(pseudo["bleu"])), **judged, **repeat}
 
     def _shared(self, parts: Parts) -> Cells:
         cells = {self.id: dump(parts.name) if self.id.endswith(JSON) else str(parts.name)}
@@ -442,9 +455,10 @@ class _Columns:
         return text if self.format == "csv" else self.spool.on_one_line(text, parts, "TSV")
 
 
-def _is_taken(key: str, fields: Fields) -> bool:
+def _is_taken(key: str, fields: Fields, has_judgements: bool) -> bool:
     """Whether a plain column of this name would be taken for something else than a key that passes through."""
-    names = [*_source_names(fields), *_reference_names(fields), fields.id, WEIGHT, BLEU, FLUENCY, REPEAT]
+    names = [*_source_names(fields), *_reference_names(fields), fields.id, WEIGHT, BLEU, REPEAT]
+    names += JUDGEMENTS if has_judgements else JUDGEMENTS[:1]  # a key "fluency" has been JSON in every table so far
     numbered = any(_numbered(name).fullmatch(key) for name in _reference_names(fields))
     return key in names or numbered or key.startswith(OF_REFERENCE) or key in (PSEUDO_REFERENCES, LATTICE)
 
