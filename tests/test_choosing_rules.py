@@ -12,7 +12,8 @@ from benchmarks.choosing.left import Left, choose, slot_faults, word_faults
 from benchmarks.choosing.nested import area, by_set, by_tenths, judged, limit_for
 from polyref import Example, Lattice, Reference
 from polyref.encode import default_encoder
-from polyref.judge.seams import LIMIT, Writing
+from polyref.judge import Usage
+from polyref.judge.seams import LIMIT
 
 REFERENCES = ("the old mill is a cheap pub by the river .", "by the river is a cheap pub called the old mill .")
 # A file in which "cheap" and "inexpensive" are said of the same places, and never both.
@@ -193,9 +194,9 @@ def test_the_best_that_pass_are_chosen():
     texts = [Reference(text) for text in REFERENCES]
     example = Example("1", "", tuple(texts))
     lattice = Lattice.from_references(REFERENCES)
-    everything = choose(lattice, example, CORPUS, Writing(), None, None)
-    left = choose(lattice, example, CORPUS, Writing(), r.RULES["content, form"], None)
-    fewer = choose(lattice, example, CORPUS, Writing(), r.RULES[r.CHOSEN], default_encoder())
+    everything = choose(lattice, example, CORPUS, Usage(), None, None)
+    left = choose(lattice, example, CORPUS, Usage(), r.RULES["content, form"], None)
+    fewer = choose(lattice, example, CORPUS, Usage(), r.RULES[r.CHOSEN], default_encoder())
     assert set(fewer.chosen) < set(left.chosen)
     assert 0 < len(left.chosen) < len(everything.chosen)
     assert left.depth <= left.judged <= left.sentences

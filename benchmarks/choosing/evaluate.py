@@ -27,7 +27,8 @@ from benchmarks.table import Table
 from polyref import Lattice, read
 from polyref.align import AlignSettings
 from polyref.encode import default_encoder
-from polyref.judge.seams import Writing, risks
+from polyref.judge import Usage
+from polyref.judge.seams import risks
 from polyref.text import TextSettings, tokenize
 
 DRAWS = 2000
@@ -44,7 +45,7 @@ def cases_of(items: Sequence[Item], data: Path, by: By) -> list[Case]:
     frequent = frequent_words(encoder) if by == "table" else None
     files = {name: examples_of(data / SETS[name], GIVEN.get(name)) for name in dict.fromkeys(i.set for i in items)}
     corpora = {name: Corpus.of(examples) for name, examples in files.items()}
-    writings = {name: Writing.of(examples) for name, examples in files.items()}
+    writings = {name: Usage.of(examples) for name, examples in files.items()}
     cases = []
     for item in items:
         lattice = Lattice.from_references(item.references, align=AlignSettings(align=item.method))

@@ -29,7 +29,8 @@ from benchmarks.table import Table
 from polyref import Example, Lattice, read
 from polyref.align import AlignSettings
 from polyref.encode import ContextEncoder, default_encoder
-from polyref.judge.seams import Writing, risks
+from polyref.judge import Usage
+from polyref.judge.seams import risks
 from polyref.lattice import SearchSettings
 
 WANTED = 20  # references in all
@@ -60,7 +61,7 @@ def choose(
     lattice: Lattice,
     example: Example,
     corpus: Corpus,
-    writing: Writing,
+    usage: Usage,
     rule: Rule | None,
     model: ContextEncoder | None,
     *,
@@ -77,7 +78,7 @@ def choose(
         judged += len(some)
         passed = [(n, words) for n, words in some if rule is None or rule(Case(setting, words))]
         if rule is not None and model is not None:
-            [of_passed] = risks([lattice], [[words for _, words in passed]], writing, model)
+            [of_passed] = risks([lattice], [[words for _, words in passed]], usage, model)
             cases = zip(passed, of_passed, strict=True)
             passed = [one for one, risk in cases if rule(Case(setting, one[1], risk))]
         for n, words in passed[: wanted - len(chosen)]:
@@ -158,7 +159,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for name in settings.set or SETS:
         path, given = SETS[name]
         counted = examples_of(settings.data / path, given)
-        corpus, writing = Corpus.of(counted), Writing.of(counted)
+        corpus, writing = Corpus.of(counted), Usage.of(counted)
         examples = list(islice(read(settings.data / path), settings.examples))
         made = AlignSettings(align=settings.align)
         lattices = [

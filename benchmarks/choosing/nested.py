@@ -33,7 +33,7 @@ from benchmarks.table import Table
 from polyref import Lattice
 from polyref.align import AlignSettings
 from polyref.encode import Reading, default_encoder
-from polyref.judge import seams
+from polyref.judge import Usage, seams
 from polyref.text import TextSettings, tokenize
 
 LOST = (0.25, 0.27, 0.29)
@@ -74,7 +74,7 @@ def measured(items: Sequence[Item], data: Path) -> tuple[Bools, dict[Numbers, Fl
     found: dict[Numbers, Floats] = {}
     for common, others, shift in GRID:
         with patch.multiple(seams, COMMON_WORDS=common, WEIGHT_OF_OTHERS=others, SHIFT_WEIGHT=shift):
-            writings = {name: seams.Writing.of(examples) for name, examples in files.items()}
+            writings = {name: Usage.of(examples) for name, examples in files.items()}
             each = [
                 seams.risks([lattice], [[own]], writings[one.set], model)[0][0]
                 for one, lattice, own in zip(items, lattices, words, strict=True)

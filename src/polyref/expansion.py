@@ -17,8 +17,18 @@ from polyref.align import AlignSettings
 from polyref.encode import ContextEncoder, Encoder, Encoding, default_encoder
 from polyref.errors import InputError, SettingsError
 from polyref.example import Example, LatticeSummary, PseudoReference
-from polyref.fluency import Chosen, LanguageModel, choose_fluent, left_out, written
-from polyref.judge import EXAMPLES_READ, JudgeSettings, Usage, kept_rules, rules_of
+from polyref.judge import (
+    EXAMPLES_READ,
+    Chosen,
+    JudgeSettings,
+    LanguageModel,
+    Reader,
+    Usage,
+    choose,
+    choose_read,
+    kept_rules,
+    rules_of,
+)
 from polyref.lattice import AutoEngine, Engine, Lattice, Rules, SearchSettings, keep, merge, prepare, tokenized
 from polyref.settings import part, setting, settings
 from polyref.stats import Tally
@@ -54,6 +64,11 @@ class ExpandSettings:
     align: AlignSettings = part(AlignSettings)
     search: SearchSettings = part(SearchSettings)
 
+    @property
+    def reads(self) -> bool:
+        """Whether a language model reads the sentences."""
+        return self.fluency is not None or self.judging.judge == "seams"
+
     def check_together(self) -> None:
         if self.per_example > self.search.tie_limit:
             problem = f"is {self.per_example:,}, above the tie limit of {self.search.tie_limit:,}"
@@ -69,8 +84,15 @@ class Tools:
     language_model: LanguageModel | None = None
     usage: Usage = field(default_factory=Usage)
 
-    def judge(self) -> LanguageModel:
-        """What tells how fluent sentences are: the model given, the encoder if it can, else the built-in one."""
+    def reader(self, settings: ExpandSettings) -> Reader | None:
+        """What reads sentences, if anything is to."""
+        if not settings.reads:
+            return None
+        usage = self.usage if settings.judging.judge == "seams" else None
+        return Reader(self.model(), settings.fluency, usage)
+
+    def model(self) -> LanguageModel:
+        """What reads sentences: the model given, the encoder if it can, else the built-in one."""
         if self.language_model is not None:
             return self.language_model
         return self.encoder if isinstance(self.encoder, ContextEncoder) else default_encoder()
@@ -163,22 +185,22 @@ def _chosen(
 ) -> Iterator[tuple[Lattice, Chosen]]:
     """Each lattice with the best new sentences that are read off it."""
     wanted = [settings.per_example - len(example.references) for example in examples]
-    if settings.fluency is None:
+    reader = tools.reader(settings)
+    if reader is None:
         # One lattice at a time, so that no more than one is kept.
         for lattice, count in zip(lattices, wanted, strict=True):
             rules = _rules(lattice, settings, tools, tally)
             started = perf_counter()
-            found = lattice.search(count, settings.search, rules)
-            pseudo = tuple(written(lattice, found, rules))
+            chosen = choose(lattice, rules, count, settings.search)
             tally.spend("search", started)
-            yield lattice, Chosen(pseudo, found.exact, left_out(found), rules)
+            yield lattice, chosen
     else:
         together = list(lattices)
         of_all = [_rules(lattice, settings, tools, tally) for lattice in together]
         started = perf_counter()
-        chosen = choose_fluent(together, of_all, wanted, settings.fluency, tools.judge(), settings.search)
+        of_each = choose_read(together, of_all, wanted, reader, settings.search)
         tally.spend("search", started)
-        yield from zip(together, chosen, strict=True)
+        yield from zip(together, of_each, strict=True)
 
 
 def _rules(lattice: Lattice, settings: ExpandSettings, tools: Tools, tally: Tally) -> Rules | None:

@@ -21,8 +21,7 @@ from typing import Literal, NamedTuple, TypeVar
 from polyref.errors import InputError, SettingsError
 from polyref.example import Example, PseudoReference
 from polyref.expansion import CHUNK, Tools
-from polyref.fluency import LOOKED_AT, LanguageModel, fluency_floors, written
-from polyref.judge import restored_rules
+from polyref.judge import LOOKED_AT, Reader, judged, restored_rules, written
 from polyref.lattice import AutoEngine, Candidate, Engine, Found, Lattice, Rules, SearchSettings, restore
 from polyref.settings import required, setting, settings
 
@@ -100,7 +99,7 @@ def draw_fresh(
                 passing = _of_epoch(list(islice(candidates, wanted)), settings, epoch)
                 found.append(tuple(written(lattice, _as_found(passing), rules)))
         else:
-            fluent = _fluent(list(sources), settings.fluency, tools.judge())
+            fluent = _fluent(list(sources), Reader(tools.model(), settings.fluency))
             found += [tuple(_of_epoch(passing, settings, epoch)) for passing in fluent]
     return found
 
@@ -200,17 +199,19 @@ def _of_epoch(passing: list[Passing], settings: FreshSettings, epoch: int) -> li
     return [passing[place % len(passing)] for place in range(first, first + size)]
 
 
-def _fluent(sources: Sequence[_Source], margin: float, model: LanguageModel) -> list[list[PseudoReference]]:
+def _fluent(sources: Sequence[_Source], reader: Reader) -> list[list[PseudoReference]]:
     """Of each source, as many sentences as are wanted that are as fluent as the gold ones. All are judged together."""
-    floors = fluency_floors([source.lattice for source in sources], margin, model)
+    floors = reader.floors([source.lattice for source in sources])
     passing: list[list[PseudoReference]] = [[] for _ in sources]
     waiting = list(range(len(sources)))
     while waiting:
-        found = {k: _as_found(list(islice(sources[k].found, sources[k].wanted - len(passing[k])))) for k in waiting}
-        values = iter(model.fluency([words for k in waiting for words in sources[k].lattice.words(found[k])]))
-        for k in waiting:
-            new = written(sources[k].lattice, found[k], sources[k].rules)
-            judged = [replace(one, fluency=next(values)) for one in new]
-            passing[k] += [one for one in judged if one.fluency is not None and one.fluency >= floors[k]]
-        waiting = [k for k in waiting if found[k].lengths and len(passing[k]) < sources[k].wanted]
+        found = [_as_found(list(islice(sources[k].found, sources[k].wanted - len(passing[k])))) for k in waiting]
+        lattices = [sources[k].lattice for k in waiting]
+        words = [lattice.words(new) for lattice, new in zip(lattices, found, strict=True)]
+        verdicts = reader.verdicts(lattices, [floors[k] for k in waiting], words)
+        for k, new, said in zip(waiting, found, verdicts, strict=True):
+            sentences = zip(judged(sources[k].lattice, new, sources[k].rules, said), said, strict=True)
+            passing[k] += [sentence for sentence, verdict in sentences if verdict.cause is None]
+        goes_on = [bool(new.lengths) for new in found]
+        waiting = [k for k, on in zip(waiting, goes_on, strict=True) if on and len(passing[k]) < sources[k].wanted]
     return passing

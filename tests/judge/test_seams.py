@@ -4,28 +4,28 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Sequence
-from itertools import combinations, product
 
 import numpy as np
 import pytest
 
 from polyref import Lattice
 from polyref.encode import Reading, default_encoder
-from polyref.judge import seams
-from polyref.judge.seams import LIMIT, SHIFT_WEIGHT, Writing, crossings, risks
+from polyref.judge import Usage, seams
+from polyref.judge import usage as usage_module
+from polyref.judge.seams import LIMIT, SHIFT_WEIGHT, risks
 
 DOG = ("a dog runs on the grass .", "a brown dog plays on the lawn .", "there is a dog running on the lawn .")
-WRITING = Writing(frozenset(["a", "the", "is", "on", "of", "and", "with", "there"]))
+KNOWN = Usage(common=dict.fromkeys(["a", "the", "is", "on", "of", "and", "with", "there"], 2))
 
 
 def words(text: str) -> tuple[str, ...]:
     return tuple(text.split())
 
 
-def risk(references: Sequence[str], *sentences: str, model=None, writing: Writing = WRITING) -> list[float]:
+def risk(references: Sequence[str], *sentences: str, model=None, usage: Usage = KNOWN) -> list[float]:
     """By the built-in model, unless another one is given."""
     lattice = Lattice.from_references(references)
-    [found] = risks([lattice], [[words(one) for one in sentences]], writing, model or default_encoder())
+    [found] = risks([lattice], [[words(one) for one in sentences]], usage, model or default_encoder())
     return found
 
 
@@ -49,7 +49,7 @@ class Made:
 STAY = [(1.0, 0.0), (1.0, 0.0)]
 TURNED = [(0.0, 1.0), (1.0, 0.0)]  # the first word is in a state at a right angle
 HALF = [(0.6, 0.8), (1.0, 0.0)]
-COMMON = Writing(frozenset(["a", "b", "c"]))
+COMMON = Usage(common=dict.fromkeys(["a", "b", "c"], 2))
 
 
 # -- the risk ---------------------------------------------------------------------------------------------------------
@@ -75,31 +75,31 @@ def test_what_does_not_fit_together_has_more_risk_than_the_limit(fits, does_not)
 def test_a_word_is_compared_with_the_place_where_it_is_least_likely():
     same = [*STAY, STAY[0]]
     model = Made(a_b=([-1.0, -2.0], STAY, STAY), c_b=([0.0, -4.0], STAY, STAY), a_c_b=([-1.5, 0.0, -5.0], same, same))
-    assert risk(["a b", "c b"], "a c b", model=model, writing=COMMON) == [0.5 + 1.0]
+    assert risk(["a b", "c b"], "a c b", model=model, usage=COMMON) == [0.5 + 1.0]
 
 
 def test_a_word_that_gains_makes_up_for_nothing():
     model = Made(a_b=([-1.0, -2.0], STAY, STAY), b_a=([-0.25, -2.0], STAY, STAY))
-    assert risk(["a b"], "b a", model=model, writing=COMMON) == [1.0]
+    assert risk(["a b"], "b a", model=model, usage=COMMON) == [1.0]
 
 
 def test_states_are_compared_with_the_nearest_place_on_the_side_that_is_further():
     near = Made(a_b=([0, 0], HALF, STAY), a_c=([0, 0], TURNED, STAY), a_a=([0, 0], STAY, STAY))
-    assert risk(["a b", "a c"], "a a", model=near, writing=COMMON) == [round(2 * SHIFT_WEIGHT * 0.4, 4)]
+    assert risk(["a b", "a c"], "a a", model=near, usage=COMMON) == [round(2 * SHIFT_WEIGHT * 0.4, 4)]
     further = Made(a_b=([0, 0], HALF, TURNED), b_a=([0, 0], [STAY[0]] * 2, [STAY[0]] * 2))
-    assert risk(["a b"], "b a", model=further, writing=COMMON) == [SHIFT_WEIGHT]
+    assert risk(["a b"], "b a", model=further, usage=COMMON) == [SHIFT_WEIGHT]
 
 
 def test_both_sides_are_compared_with_the_same_place():
     """What comes before fits one reference, what comes behind fits another: that is what a seam is."""
     model = Made(a_b=([0, 0], STAY, TURNED), a_c=([0, 0], TURNED, STAY), a=([0], [(1.0, 0.0)], [(1.0, 0.0)]))
-    assert risk(["a b", "a c"], "a", model=model, writing=COMMON) == [SHIFT_WEIGHT]
+    assert risk(["a b", "a c"], "a", model=model, usage=COMMON) == [SHIFT_WEIGHT]
 
 
 @pytest.mark.parametrize(("word", "weight"), [("a", 1.0), (",", 1.0), ("zebra", 0.5)])
 def test_words_that_are_not_common_count_half(word, weight):
     model = Made(**{f"{word}_b": ([0.0, 0.0], STAY, STAY), f"b_{word}": ([0.0, -2.0], STAY, STAY)})
-    assert risk([f"{word} b"], f"b {word}", model=model, writing=COMMON) == [2.0 * weight]
+    assert risk([f"{word} b"], f"b {word}", model=model, usage=COMMON) == [2.0 * weight]
 
 
 def test_a_further_reference_never_raises_the_risk():
@@ -112,81 +112,44 @@ def test_a_risk_does_not_depend_on_what_else_is_asked(monkeypatch):
     texts = [DOG, ("a man rides a horse .", "a man on a horse ."), ("a cat .", "the cat sleeps .")]
     asked = [["a brown dog runs on the grass .", DOG[0]], ["a man rides a horse on a horse ."], ["a cat sleeps ."]]
     lattices, sentences = [Lattice.from_references(one) for one in texts], [[words(w) for w in one] for one in asked]
-    together = risks(lattices, sentences, WRITING, default_encoder())
+    together = risks(lattices, sentences, KNOWN, default_encoder())
     assert together == [risk(one, *own) for one, own in zip(texts, asked, strict=True)]
     for size in (1, 4):
         monkeypatch.setattr(seams, "_AT_ONCE", size)
-        assert risks(lattices, sentences, WRITING, default_encoder()) == together
+        assert risks(lattices, sentences, KNOWN, default_encoder()) == together
 
 
 def test_references_are_read_once_and_only_where_there_are_sentences():
     model = Made()
     lattices = [Lattice.from_references(one) for one in (["a b", "c b", "a b"], ["x y", "z y"])]
-    assert risks(lattices, [[("a", "b"), ("c", "b")], []], WRITING, model) == [[0.0, 0.0], []]
+    assert risks(lattices, [[("a", "b"), ("c", "b")], []], KNOWN, model) == [[0.0, 0.0], []]
     assert model.read == [("a", "b"), ("c", "b"), ("a", "b"), ("c", "b")]
-    assert risks([], [], WRITING, model) == []
+    assert risks([], [], KNOWN, model) == []
 
 
 # -- what a file tells ------------------------------------------------------------------------------------------------
 
 
 def test_common_words_are_those_of_the_most_examples(monkeypatch):
-    monkeypatch.setattr(seams, "COMMON_WORDS", 2)
+    monkeypatch.setattr(usage_module, "COMMON_WORDS", 2)
     examples = [[["often", "often", "often"], ["often"]], [["b", "."], ["c", "."]], [["c", "."]], [["b", "."]]]
-    assert Writing.of(examples).common == {"b", "c"}
+    assert Usage.of(examples).common.keys() == {"b", "c"}
 
 
 def test_of_equally_common_words_the_first_by_the_alphabet_are_taken(monkeypatch):
-    monkeypatch.setattr(seams, "COMMON_WORDS", 3)
+    monkeypatch.setattr(usage_module, "COMMON_WORDS", 3)
     letters = [chr(97 + k) for k in range(20)]
-    assert Writing.of([[letters[::-1]]]).common == Writing.of([[letters]]).common == {"a", "b", "c"}
+    assert Usage.of([[letters[::-1]]]).common == Usage.of([[letters]]).common == {"a": 1, "b": 1, "c": 1}
 
 
 def test_only_the_first_examples_are_read(monkeypatch):
-    monkeypatch.setattr(seams, "EXAMPLES", 2)
+    monkeypatch.setattr(usage_module, "EXAMPLES_READ", 2)
     examples = iter([[["a"]], [["b"]], [["c"]], [["d"]]])
-    assert Writing.of(examples).common == {"a", "b"}
+    assert Usage.of(examples).common.keys() == {"a", "b"}
     assert next(examples) == [["c"]]
 
 
 def test_an_empty_file_tells_nothing_and_can_be_sent():
-    assert Writing.of([]) == Writing() == pickle.loads(pickle.dumps(Writing()))
-    few, full = (risk(DOG, "a brown dog runs on the grass .", writing=one) for one in (Writing(), WRITING))
+    assert Usage.of([]) == Usage() == pickle.loads(pickle.dumps(Usage()))
+    few, full = (risk(DOG, "a brown dog runs on the grass .", usage=one) for one in (Usage(), KNOWN))
     assert 0 < few[0] < full[0]
-
-
-# -- crossings --------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("sentence", "expected"),
-    [
-        ("a b c d", 0),
-        ("x b c y", 0),
-        ("a b c y", 1),
-        ("x b c d", 1),
-        ("x b y", 1),
-        ("b c d", 1),  # no reference begins so
-        ("a b c", 1),
-        ("d a", 3),
-        ("a z d", 2),  # a word of no reference
-    ],
-)
-def test_crossings_count_changes_and_edges(sentence, expected):
-    assert crossings([words("a b c d"), words("x b c y")], words(sentence)) == expected
-
-
-def test_no_cut_into_fewer_pieces_exists():
-    references = [words("a b a c"), words("b a a"), words("c b")]
-    runs = {
-        tuple(e[i:j]) for one in references for e in [("<", *one, ">")] for i, j in combinations(range(len(e) + 1), 2)
-    }
-    for sentence in product("abc", repeat=4):
-        whole = ("<", *sentence, ">")
-        fewest = next(
-            cuts
-            for cuts in range(len(whole))
-            for at in combinations(range(1, len(whole)), cuts)
-            if all(whole[i:j] in runs for i, j in zip((0, *at), (*at, len(whole)), strict=True))
-        )
-        assert crossings(references, sentence) == fewest

@@ -59,6 +59,7 @@ _CAUSES = {
     "marks": "leave marks open",
     "same": "are not new",
     "fluency": "are not fluent",
+    "seams": "are ill-joined",
 }
 
 

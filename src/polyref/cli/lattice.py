@@ -26,8 +26,7 @@ from polyref.errors import InputError, SettingsError
 from polyref.example import Example
 from polyref.expansion import usage_of
 from polyref.files import writing
-from polyref.fluency import written
-from polyref.judge import EXAMPLES_READ, JudgeSettings, Usage, explain, rules_of
+from polyref.judge import EXAMPLES_READ, JudgeSettings, Usage, explain, rules_of, written
 from polyref.lattice import Lattice, Rules, SearchSettings, Sentence, engine_named
 from polyref.scale import ToolSettings
 from polyref.settings import setting, settings

@@ -109,7 +109,7 @@ def expanded(stage: Stage, folder: Path) -> str:
         return path
     if settings.align.align == "hard":  # which asks no encoder
         tools = replace(tools, encoder=None, cache=None, vectors=VectorSettings())
-    if settings.fluency is None:
+    if not settings.reads:
         tools = replace(tools, language_model=None)
     files = Input.of(path).files
     stamps = [_stamp(Path(file)) for file in files], _stamps(tools.encoder), _stamps(tools.language_model)

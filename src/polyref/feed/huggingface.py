@@ -139,17 +139,13 @@ class Expander:
 
     def _pseudo_type(self) -> Any:
         judged = [] if self.settings.fluency is None else ["fluency"]
-        judged += [] if self._judge == "bleu" else ["content", "crossings"]
-        judged += ["risk"] if self._judge == "seams" else []
+        judge = self.settings.judging.judge
+        judged += [] if judge == "bleu" else ["content", "crossings"]
+        judged += ["risk"] if judge == "seams" else []
         return pseudo_type(judged, repeat=self.settings.shortfall == "repeat")
 
     def _lattice_type(self) -> Any:
-        return lattice_type(kept=self.settings.keep_lattice, rules=self._judge != "bleu")
-
-    @property
-    def _judge(self) -> str:
-        judging: Any = getattr(self.settings, "judging", None)  # until there is such a setting
-        return "bleu" if judging is None else str(judging.judge)
+        return lattice_type(kept=self.settings.keep_lattice, rules=self.settings.judging.judge != "bleu")
 
 
 def expander(

@@ -1,15 +1,32 @@
-"""Judge the sentences of a lattice: do they say what the references say, and read as people write?"""
+"""Judge the sentences of a lattice: do they say what the references say, and read as people write?
 
+A module imports only from those before it in this order:
+
+    usage      what a file tells about its words
+    content    the rules of an example, which the search applies
+    seams      how well a sentence holds together, by a language model
+    choice     the best sentences that pass
+"""
+
+from polyref.judge.choice import LOOKED_AT, Chosen, LanguageModel, Reader, choose, choose_read, judged, written
 from polyref.judge.content import Judge, JudgeSettings, explain, kept_rules, restored_rules, rules_of
 from polyref.judge.usage import EXAMPLES_READ, Usage
 
 __all__ = [
     "EXAMPLES_READ",
+    "LOOKED_AT",
+    "Chosen",
     "Judge",
     "JudgeSettings",
+    "LanguageModel",
+    "Reader",
     "Usage",
+    "choose",
+    "choose_read",
     "explain",
+    "judged",
     "kept_rules",
     "restored_rules",
     "rules_of",
+    "written",
 ]

@@ -33,7 +33,7 @@ _STEM = 4  # letters that words of one stem share at least
 _ENDING = 3  # letters that they differ in at most
 
 
-Judge = Literal["bleu", "content"]
+Judge = Literal["bleu", "content", "seams"]
 
 
 @settings
@@ -42,7 +42,8 @@ class JudgeSettings:
 
     judge: Judge = setting(
         "content",
-        "content: leave out what says something twice, loses something or leaves brackets open; bleu: do not.",
+        "bleu: by BLEU alone; content: leave out what says something twice, loses something or leaves brackets open; "
+        "seams: and what a language model finds ill-joined.",
     )
 
 

@@ -1,6 +1,6 @@
 """How well a sentence holds together where it changes from one reference to another.
 
-In:   lattices, sentences of each as words, what the file's gold references tell, a language model.
+In:   lattices, sentences of each as words, what is known of the file's words, a language model.
 Out:  the risk of each sentence: 0 is what gold references have, higher is worse. Above LIMIT, leave it out.
 Not:  what a sentence says (content.py), the language model (encode/), the search (lattice/).
 
@@ -19,9 +19,7 @@ then rounded; another model may need another LIMIT.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from math import fsum
 from typing import NamedTuple, Protocol
@@ -30,14 +28,13 @@ import numpy as np
 import numpy.typing as npt
 
 from polyref.encode import Reading
+from polyref.judge.usage import Usage
 from polyref.lattice import Lattice
 from polyref.text.tokens import is_mark
 
-LIMIT = 4.25
+LIMIT = 4.0
 SHIFT_WEIGHT = 3.0
 WEIGHT_OF_OTHERS = 0.5  # of words that are not common
-COMMON_WORDS = 60
-EXAMPLES = 1_000  # of a file, that are counted
 _AT_ONCE = 640  # sentences that are read together: more are hardly faster, and their states need memory
 
 Floats = npt.NDArray[np.float64]
@@ -51,28 +48,12 @@ class Reader(Protocol):
     def readings(self, sentences: Sequence[Sequence[str]]) -> list[Reading]: ...
 
 
-@dataclass(frozen=True)
-class Writing:
-    """What the gold references of a file tell: the words that most of its examples have."""
-
-    common: frozenset[str] = frozenset()
-
-    @staticmethod
-    def of(examples: Iterable[Sequence[Words]]) -> Writing:
-        """Count the references of the first examples, as words."""
-        count: Counter[str] = Counter()
-        for references in islice(examples, EXAMPLES):
-            count.update(set().union(*references))
-        # Of words that are equally common, the first ones by the alphabet: sets have no order.
-        words = sorted([word for word in count if not is_mark(word)], key=lambda word: (-count[word], word))
-        return Writing(frozenset(words[:COMMON_WORDS]))
-
-    def weight(self, word: str) -> float:
-        return 1.0 if word in self.common or is_mark(word) else WEIGHT_OF_OTHERS
+def _weight(word: str, usage: Usage) -> float:
+    return 1.0 if is_mark(word) or word in usage.common else WEIGHT_OF_OTHERS
 
 
 def risks(
-    lattices: Sequence[Lattice], sentences: Sequence[Sequence[tuple[str, ...]]], writing: Writing, model: Reader
+    lattices: Sequence[Lattice], sentences: Sequence[Sequence[tuple[str, ...]]], usage: Usage, model: Reader
 ) -> list[list[float]]:
     """For each lattice, the risk of each of its sentences, to four digits. References are read once."""
     found: list[list[float]] = []
@@ -83,28 +64,9 @@ def risks(
                 found.append([])
                 continue
             there, here = _Places.of(golds, readings), _Places.of(own, readings)
-            each = iter(_word_risks(here, there, writing).tolist())
+            each = iter(_word_risks(here, there, usage).tolist())
             found.append([round(fsum(islice(each, len(words))), 4) for words in own])
     return found
-
-
-def crossings(references: Sequence[Words], sentence: Words) -> int:
-    """How often a sentence changes its reference: the cuts between the fewest pieces that each stand in one reference.
-
-    The first piece begins as a reference does, the last one ends as one. To take the longest piece each time is best.
-    """
-    places: dict[str | None, int] = {}  # the places of a word as bits; None is an edge
-    bit = 1
-    for word in (None, *[word for one in references for word in (*one, None)]):
-        places[word] = places.get(word, 0) | bit
-        bit <<= 1
-    cuts, last = 0, places[None]  # where the piece may end so far
-    for word in (*sentence, None):
-        here = places.get(word, 0)
-        last = last << 1 & here
-        if not last:
-            cuts, last = cuts + 1, here
-    return cuts
 
 
 def _blocks(
@@ -141,7 +103,7 @@ class _Places(NamedTuple):
         return _Places(rows, np.concatenate([one.log_probabilities for one in some]), sides)
 
 
-def _word_risks(here: _Places, there: _Places, writing: Writing) -> Floats:
+def _word_risks(here: _Places, there: _Places, usage: Usage) -> Floats:
     """What each word of the sentences adds."""
     found = np.zeros(len(here.log_probabilities))
     for word, rows in here.rows.items():
@@ -149,7 +111,7 @@ def _word_risks(here: _Places, there: _Places, writing: Writing) -> Floats:
         drop = np.maximum(there.log_probabilities[golds].min() - here.log_probabilities[rows], 0.0)
         sides = zip(here.sides, there.sides, strict=True)
         forward, backward = (_distances(own[rows], gold[golds]) for own, gold in sides)
-        found[rows] = writing.weight(word) * (drop + SHIFT_WEIGHT * np.maximum(forward, backward).min(1))
+        found[rows] = _weight(word, usage) * (drop + SHIFT_WEIGHT * np.maximum(forward, backward).min(1))
     return found
 
 

@@ -28,6 +28,7 @@ EXAMPLES_READ = 1000  # the first ones of a file: enough to know its words, and 
 MOST_AGAIN = 10  # a word may be repeated if more than one in so many references that say it say it again
 MOST_WORDS = 2000  # the commonest, of which pairs are counted
 _AT_ONCE = 200  # examples whose pairs are summed together
+COMMON_WORDS = 60  # in which grammar is: "a", "is", "of"
 LIFT = 1.2  # how much likelier a reference says one word if another reference of the example says the other
 
 
@@ -41,12 +42,14 @@ def parts(word: str) -> tuple[str, ...]:
 class Usage:
     """What is known of a file's words; without any, nothing.
 
-    `repeated` are the words that people often say twice in one reference, each with the number of references that do.
+    `repeated` are the words that people often say twice in one reference, each with the number of references that do;
+    `common` the words that most examples have, each with their number.
     `alternatives` has for each word those that stand for it, with the evidence: how many more references than it takes
     were expected to have both, had words been drawn by chance. An example's own references are no evidence.
     """
 
     repeated: Mapping[str, int] = field(default_factory=dict)
+    common: Mapping[str, int] = field(default_factory=dict)
     alternatives: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
     @staticmethod
@@ -66,9 +69,11 @@ class Usage:
             frequency.update(frozenset().union(*sets))
             kept.append(sets)
         repeated = {word: count for word, count in sorted(again.items()) if MOST_AGAIN * count > said[word]}
-        common = [word for word, count in frequency.items() if count > 1]
-        common.sort(key=lambda word: (-frequency[word], word))
-        return Usage(repeated, _alternatives(kept, common[:MOST_WORDS]))
+        # Of words that are equally common, the first ones by the alphabet: sets have no order.
+        words = sorted(frequency, key=lambda word: (-frequency[word], word))
+        common = {word: frequency[word] for word in words[:COMMON_WORDS]}
+        known = [word for word in words[:MOST_WORDS] if frequency[word] > 1]
+        return Usage(repeated, common, _alternatives(kept, known))
 
 
 def _alternatives(examples: Sequence[Sequence[frozenset[str]]], words: Sequence[str]) -> dict[str, dict[str, float]]:

@@ -39,8 +39,7 @@ from polyref.encode.opening import check_vectors, open_language_model
 from polyref.errors import SettingsError
 from polyref.example import Example
 from polyref.expansion import CHUNK, ExpandSettings, Tools, expand_chunk, usage_of
-from polyref.fluency import LanguageModel
-from polyref.judge import EXAMPLES_READ, Usage
+from polyref.judge import EXAMPLES_READ, LanguageModel, Usage
 from polyref.lattice import (
     AutoEngine,
     CompiledEngine,
@@ -72,10 +71,9 @@ class ToolSettings:
     vectors: VectorSettings = part(VectorSettings)
     language_model: str | None = setting(
         None,
-        "What judges fluency: english, or a folder of your own.",
+        "What judges fluency and seams: english, or a folder of your own.",
         unset="the encoder if it can, else english",
         metavar="NAME",
-        needs=("fluency", None),
     )
     cache: str | None = setting(
         None, "Keep the vectors of a costly encoder in this folder.", metavar="FOLDER", needs=("align", "soft")
@@ -114,8 +112,9 @@ class Job:
         if self.settings.align.align == "hard" and self.tools.cache is not None:
             problem = "has no effect with hard alignment, which encodes nothing"
             raise SettingsError(problem, "leave it out", key="cache")
-        if self.settings.fluency is None and self.tools.language_model is not None:
-            raise SettingsError("judges fluency, which is not set", "set fluency", key="language_model")
+        if not self.settings.reads and self.tools.language_model is not None:
+            problem = "judges fluency and seams, and is asked for neither"
+            raise SettingsError(problem, "set fluency, or set judge to seams", key="language_model")
 
     @property
     def path(self) -> str:
