@@ -15,7 +15,8 @@ from polyref.align import AlignSettings
 from polyref.encode import open_encoder
 from polyref.errors import InputError, SettingsError
 from polyref.example import Example, LatticeSummary, PseudoReference, Reference
-from polyref.expansion import CHUNK, ExpandSettings, expand
+from polyref.expansion import CHUNK, ExpandSettings, expand, usage_of
+from polyref.judge import EXAMPLES_READ, JudgeSettings
 from polyref.lattice import CompiledEngine, Lattice, PlainEngine, SearchSettings, check_references, tokenized
 from polyref.lattice import references as lattice_references
 from polyref.stats import Tally
@@ -24,6 +25,7 @@ from polyref.text import TextSettings
 TWO_SENTENCES_MORE = ["a cat sits on the mat today", "the cat sits on a mat today"]
 FAMILY = Families([(0.72, "old aged")])
 SOFT = AlignSettings("soft", "cosine", "adaptive", at_least=4)
+BY_BLEU = JudgeSettings("bleu")
 
 
 def example(*texts: str, id: str = "1", source: Any = None) -> Example:
@@ -31,6 +33,7 @@ def example(*texts: str, id: str = "1", source: Any = None) -> Example:
 
 
 def expanded(given: Example, per_example: int | None = None, **settings: Any) -> Example:
+    settings.setdefault("judging", BY_BLEU)
     [result] = expand([given], per_example, settings=ExpandSettings(**settings), engine=PlainEngine())
     return result
 
@@ -214,7 +217,7 @@ def test_a_fixed_penalty_is_what_a_link_must_beat(penalty, sentences):
 
 
 def test_soft_alignment_takes_the_built_in_encoder_where_none_is_given():
-    settings = ExpandSettings(align=AlignSettings("soft"))
+    settings = ExpandSettings(align=AlignSettings("soft"), judging=BY_BLEU)
     given = [example(*CAT)]
     [named] = expand(given, settings=settings, encoder=open_encoder("english"), engine=PlainEngine())
     assert expanded(example(*CAT), align=AlignSettings("soft")) == named
@@ -247,7 +250,17 @@ def test_nothing_is_read_before_the_first_result_is_asked_for():
 @pytest.mark.parametrize("results", [1, CHUNK, CHUNK + 1, 2 * CHUNK])
 def test_no_more_than_the_chunk_at_hand_is_read(results):
     needed = math.ceil(results / CHUNK) * CHUNK
-    assert len(list(islice(expand(read_at_most(needed), engine=PlainEngine()), results))) == results
+    assert (
+        len(
+            list(
+                islice(
+                    expand(read_at_most(needed), settings=ExpandSettings(judging=BY_BLEU), engine=PlainEngine()),
+                    results,
+                )
+            )
+        )
+        == results
+    )
 
 
 def test_examples_come_out_in_the_order_in_which_they_went_in():
@@ -274,7 +287,7 @@ def test_an_example_is_let_go_once_its_chunk_is_done():
             watched.append(weakref.ref(source))
             yield example("a cat", id=str(number), source=source)
 
-    results = expand(examples(), engine=PlainEngine())
+    results = expand(examples(), settings=ExpandSettings(judging=BY_BLEU), engine=PlainEngine())
     for _ in islice(results, 2 * CHUNK + 1):
         pass
     gc.collect()
@@ -288,7 +301,8 @@ def test_an_example_gives_the_same_alone_and_among_others(align):
     given = [example(*references) for references in captions(20)]
     settings, encoder = ExpandSettings(align=align), Families().encoder()
     together = list(expand(given, settings=settings, encoder=encoder, engine=PlainEngine()))
-    alone = [next(expand([one], settings=settings, encoder=encoder, engine=PlainEngine())) for one in given]
+    how = {"settings": settings, "encoder": encoder, "engine": PlainEngine(), "usage": usage_of(given, TextSettings())}
+    alone = [next(expand([one], **how)) for one in given]
     assert together == alone
 
 
@@ -326,27 +340,28 @@ def test_a_tally_counts_what_happened():
     results = list(expand(given, 10, engine=PlainEngine(), tally=tally))
     summary = tally.summary()
     scores = [pseudo.bleu for result in results for pseudo in result.pseudo_references]
-    assert summary.pop("seconds").keys() == {"tokens", "encode", "lattice", "search"}
+    assert summary.pop("seconds").keys() == {"tokens", "encode", "lattice", "judge", "search"}
     assert summary == {
         "examples": 3,
         "references_before": 8,
-        "references_after": 8 + 5 + 2,
+        "references_after": 8 + 5,
         "fell_short": 2,
         "not_exact": 0,
-        "not_fluent": 0,
+        "left_out": {"lost": 2},
         "sentences_median": "4",
         "sentences_largest": "2560",
-        "mean_bleu_kept": round(sum(scores) / 7, 2),
+        "mean_bleu_kept": round(sum(scores) / 5, 2),
     }
 
 
 def test_the_sum_of_two_tallies_is_the_tally_of_both():
     given = [example(*CAT), example(*TWO_SENTENCES_MORE), example("a cat")]
     both, parts = Tally(), Tally()
-    list(expand(given, 10, engine=PlainEngine(), tally=both))
+    usage = usage_of(given, TextSettings())
+    list(expand(given, 10, engine=PlainEngine(), usage=usage, tally=both))
     for part in (given[:1], given[1:]):
         tally = Tally()
-        list(expand(part, 10, engine=PlainEngine(), tally=tally))
+        list(expand(part, 10, engine=PlainEngine(), usage=usage, tally=tally))
         parts.add(tally)
     assert {**parts.summary(), "seconds": None} == {**both.summary(), "seconds": None}
     assert parts.seconds.keys() == both.seconds.keys()

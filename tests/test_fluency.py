@@ -15,10 +15,11 @@ from polyref.encode import default_encoder
 from polyref.errors import InputError, SettingsError
 from polyref.example import Example, PseudoReference, Reference
 from polyref.expansion import ExpandSettings, Tools, expand
-from polyref.fluency import LOOKED_AT, Chosen, choose_fluent
+from polyref.judge import LOOKED_AT, Chosen, JudgeSettings, Reader, choose_read
 from polyref.lattice import Engine, Lattice, PlainEngine, SearchSettings
 from polyref.stats import Tally
 
+BY_BLEU = JudgeSettings("bleu")
 MAT = ["a cat sits on the mat today", "the cat sits on a mat today"]
 NEW = ["a cat sits on a mat today", "the cat sits on the mat today"]
 
@@ -31,12 +32,16 @@ def chosen(
     references: Sequence[str] | Lattice, wanted: int, margin: float, model: Asked, search: SearchSettings | None = None
 ) -> Chosen:
     lattice = references if isinstance(references, Lattice) else lattice_of(references)
-    [choice] = choose_fluent([lattice], [wanted], margin, model, search or SearchSettings())
+    [choice] = choose_read([lattice], [None], [wanted], Reader(model, margin), search or SearchSettings())
     return choice
 
 
 def texts(found: Chosen) -> list[str]:
     return [pseudo.text for pseudo in found.pseudo_references]
+
+
+def not_fluent(found: Chosen) -> int:
+    return found.left_out.get("fluency", 0)
 
 
 def bleus(found: Chosen) -> list[float]:
@@ -66,7 +71,7 @@ def test_a_sentence_may_lie_below_the_least_fluent_gold_reference_by_the_margin(
     model = Table({MAT[0]: -1.0, MAT[1]: -2.0, NEW[0]: -2.5, NEW[1]: -2.6})
     found = chosen(MAT, 5, margin, model)
     assert sorted(texts(found)) == kept
-    assert found.left_out == 2 - len(kept)
+    assert not_fluent(found) == 2 - len(kept)
 
 
 @pytest.mark.parametrize(("margin", "kept"), [(-1.0, NEW[:1]), (-0.7, NEW[:1]), (-0.6999, NEW), (0.0, NEW)])
@@ -82,14 +87,14 @@ def test_a_margin_below_zero_asks_for_more_than_gold_has(margin, kept):
 def test_a_sentence_that_lies_right_at_the_floor_is_kept(gold, margin, value):
     """-0.7 - 0.1 is a little more than -0.8 to a computer."""
     at, below = (Table({**dict.fromkeys(MAT, gold), **dict.fromkeys(NEW, value - less)}) for less in (0, 0.0001))
-    assert chosen(MAT, 2, margin, at).left_out == 0
+    assert not_fluent(chosen(MAT, 2, margin, at)) == 0
     assert texts(chosen(MAT, 2, margin, below)) == []
 
 
 def test_every_lattice_has_a_floor_of_its_own():
     model = Table({"a b c d x": -3.0, "a b c d e f": -0.1, "q b c d e g": -0.1})
     low, high = lattice_of(["a b c d x", "q b c d z"]), lattice_of(["a b c d e f", "q b c d e g"])
-    found = choose_fluent([low, high], [5, 5], 0.0, model, SearchSettings())
+    found = choose_read([low, high], [None] * 2, [5, 5], Reader(model, 0.0), SearchSettings())
     assert len(texts(found[0])) == 2
     assert texts(found[1]) == []
 
@@ -110,21 +115,21 @@ def test_the_wanted_are_counted_after_leaving_out():
     model = Drawn(CAT)
     found = chosen(CAT, 15, 0.0, model)
     assert len(texts(found)) == len(bleus(found)) == len(fluencies(found)) == 15
-    assert found.left_out > 0
+    assert not_fluent(found) > 0
     assert min(fluencies(found)) >= -0.5
 
 
 def test_left_out_are_those_before_the_last_one_chosen():
     found = chosen(CAT, 15, 0.0, Drawn(CAT))
     best = [sentence.text for sentence in lattice_of(CAT).best(10_000)]
-    assert best.index(texts(found)[-1]) + 1 == 15 + found.left_out
+    assert best.index(texts(found)[-1]) + 1 == 15 + not_fluent(found)
 
 
 def test_a_margin_that_leaves_out_nothing_gives_the_best_by_bleu():
     found = chosen(CAT, 15, 100.0, Drawn(CAT))
     best = lattice_of(CAT).best(15)
     assert (texts(found), bleus(found)) == ([one.text for one in best], [one.bleu for one in best])
-    assert (found.left_out, found.exact) == (0, True)
+    assert (not_fluent(found), found.exact) == (0, True)
 
 
 def test_scores_are_those_of_the_sentences_they_stand_beside():
@@ -149,7 +154,7 @@ def test_words_are_judged_as_they_are_compared_not_as_they_are_written():
 def test_a_lattice_that_is_exhausted_gives_what_it_has():
     model = Table({NEW[0]: -9.0})
     found = chosen(MAT, 5, 0.5, model)
-    assert (texts(found), found.left_out, found.exact) == (NEW[1:], 1, True)
+    assert (texts(found), not_fluent(found), found.exact) == (NEW[1:], 1, True)
     assert len(model.calls) == 2  # gold, and all there is
 
 
@@ -160,7 +165,7 @@ def test_more_are_asked_about_as_long_as_too_few_are_fluent():
     found = chosen(lattice, 2, 0.0, model)
     assert texts(found) == [best[2], best[40]]
     assert [len(call) for call in model.calls] == [5, 4, 4, 8, 16, 32]
-    assert found.left_out == 39
+    assert not_fluent(found) == 39
 
 
 def test_no_sentence_is_asked_about_twice():
@@ -175,30 +180,30 @@ def test_no_more_than_the_best_few_dozen_are_looked_at_for_each_that_is_wanted(w
     model = Table(dict.fromkeys([sentence.text for sentence in lattice_of(CAT).best(10_000)], -9.0))
     found = chosen(CAT, wanted, 0.0, model)
     assert texts(found) == []
-    assert found.left_out == sum(len(call) for call in model.calls[1:]) == LOOKED_AT * wanted
+    assert not_fluent(found) == sum(len(call) for call in model.calls[1:]) == LOOKED_AT * wanted
 
 
 def test_no_more_are_looked_at_than_may_be_tied():
     model = Table(dict.fromkeys([sentence.text for sentence in lattice_of(CAT).best(10_000)], -9.0))
-    assert chosen(CAT, 8, 0.0, model, SearchSettings(tie_limit=12)).left_out == 12
-    assert chosen(CAT, 8, 100.0, model, SearchSettings(tie_limit=8)).left_out == 0
+    assert not_fluent(chosen(CAT, 8, 0.0, model, SearchSettings(tie_limit=12))) == 12
+    assert not_fluent(chosen(CAT, 8, 100.0, model, SearchSettings(tie_limit=8))) == 0
 
 
 def test_a_lattice_that_should_give_nothing_is_not_searched():
     model = Table({})
-    found = choose_fluent([lattice_of(CAT), lattice_of(MAT)], [0, -3], 0.0, model, SearchSettings())
-    assert found == [Chosen((), True, 0)] * 2
+    found = choose_read([lattice_of(CAT), lattice_of(MAT)], [None] * 2, [0, -3], Reader(model, 0.0), SearchSettings())
+    assert found == [Chosen((), True, {}, None)] * 2
     assert [len(call) for call in model.calls] == [7]
 
 
 def test_no_lattices_are_fine():
-    assert choose_fluent([], [], 0.0, Table({}), SearchSettings()) == []
+    assert choose_read([], [], [], Reader(Table({}), 0.0), SearchSettings()) == []
 
 
 def test_all_lattices_are_asked_about_together():
     model = Drawn()
     lattices = [lattice_of(references) for references in captions(30)]
-    choose_fluent(lattices, [5] * 30, 0.0, model, SearchSettings())
+    choose_read(lattices, [None] * 30, [5] * 30, Reader(model, 0.0), SearchSettings())
     assert len(model.calls) <= 6
     assert len(model.calls[0]) == 90
 
@@ -216,7 +221,7 @@ def example(*texts: str, id: str = "1") -> Example:
 
 
 def expanded(given: Example, per_example: int, *, model: Asked, tally: Tally | None = None, **settings: Any) -> Example:
-    chosen = ExpandSettings(per_example, **settings)
+    chosen = ExpandSettings(per_example, judging=BY_BLEU, **settings)
     [result] = expand([given], settings=chosen, language_model=model, engine=PlainEngine(), tally=tally)
     return result
 
@@ -241,11 +246,12 @@ def test_nothing_is_judged_unless_it_is_asked_for():
 def test_the_tally_counts_what_was_left_out():
     tally = Tally()
     expanded(example(*CAT), 20, model=Drawn(CAT), fluency=0.0, tally=tally)
-    assert tally.summary()["not_fluent"] == tally.left_out == chosen(CAT, 15, 0.0, Drawn(CAT)).left_out > 0
+    assert tally.summary()["left_out"] == tally.left_out == chosen(CAT, 15, 0.0, Drawn(CAT)).left_out
+    assert tally.left_out["fluency"] > 0
     both = Tally()
     both.add(tally)
     both.add(tally)
-    assert both.left_out == 2 * tally.left_out
+    assert both.left_out["fluency"] == 2 * tally.left_out["fluency"]
 
 
 def test_an_example_falls_short_where_too_few_are_fluent():
@@ -260,7 +266,7 @@ def test_an_example_falls_short_where_too_few_are_fluent():
 
 def test_an_example_gives_the_same_alone_and_among_others():
     given = [example(*references, id=str(number)) for number, references in enumerate(captions(20))]
-    settings = ExpandSettings(8, fluency=0.0)
+    settings = ExpandSettings(8, fluency=0.0, judging=BY_BLEU)
     together = list(expand(given, settings=settings, language_model=Drawn(), engine=PlainEngine()))
     assert together == [expanded(one, 8, model=Drawn(), fluency=0.0) for one in given]
 
@@ -273,9 +279,9 @@ def test_a_margin_that_makes_no_sense_is_refused(margin):
 
 def test_the_model_given_judges_before_the_encoder_and_the_encoder_before_the_built_in_one():
     given, own = Table({}), replace(Tools(), encoder=default_encoder())
-    assert replace(own, language_model=given).judge() is given
-    assert own.judge() is own.encoder
-    assert Tools().judge() is default_encoder()
+    assert replace(own, language_model=given).model() is given
+    assert own.model() is own.encoder
+    assert Tools().model() is default_encoder()
 
 
 def test_the_built_in_model_finds_a_jumble_less_fluent_than_a_sentence():
@@ -286,7 +292,7 @@ def test_the_built_in_model_finds_a_jumble_less_fluent_than_a_sentence():
 
 
 def test_the_built_in_model_judges_where_none_is_given():
-    settings = ExpandSettings(12, fluency=0.25)
+    settings = ExpandSettings(12, fluency=0.25, judging=BY_BLEU)
     [hard] = expand([example(*CAT)], settings=settings, engine=PlainEngine())
     texts = [pseudo.text.split() for pseudo in hard.pseudo_references]
     assert [pseudo.fluency for pseudo in hard.pseudo_references] == default_encoder().fluency(texts)
@@ -309,4 +315,4 @@ def test_a_language_model_refuses_gold_references_that_it_was_not_made_for():
 
     lattice = Lattice.from_references(["a b c d", "a x c d"])
     with pytest.raises(SettingsError, match="another language"):
-        choose_fluent([lattice], [1], 0.0, French(), SearchSettings())
+        choose_read([lattice], [None], [1], Reader(French(), 0.0), SearchSettings())

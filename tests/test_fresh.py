@@ -18,6 +18,7 @@ from polyref import fresh as fresh_module
 from polyref.example import KeptLattice, PseudoReference
 from polyref.expansion import Tools
 from polyref.fresh import FreshSettings, draw_fresh
+from polyref.judge import JudgeSettings
 from polyref.lattice import Engine, PlainEngine
 
 ELEPHANTS = [
@@ -29,7 +30,7 @@ ELEPHANTS = [
 
 def kept(texts: Sequence[str], id: str = "cat", settings: ExpandSettings | None = None) -> Example:
     """An example of some texts, expanded with its lattice."""
-    settings = replace(settings or ExpandSettings(), keep_lattice=True)
+    settings = replace(settings or ExpandSettings(judging=JudgeSettings("bleu")), keep_lattice=True)
     [example] = expand([Example(id, None, tuple(map(Reference, texts)))], settings=settings, engine=PlainEngine())
     return example
 

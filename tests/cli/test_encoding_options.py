@@ -98,18 +98,20 @@ def test_the_built_in_encoder_is_listed_and_shown(run, tmp_path: Path):
 def test_fluency_is_written_beside_bleu(run):
     result = one(run("expand", "-", "--fluency", "0.25", stdin=CAT_RECORD).out)
     assert len(result["pseudo_references"]) == 15
-    assert {tuple(pseudo) for pseudo in result["pseudo_references"]} == {("text", "bleu", "fluency")}
+    assert {tuple(pseudo) for pseudo in result["pseudo_references"]} == {
+        ("text", "bleu", "fluency", "content", "crossings")
+    }
     floor = min(default_encoder().fluency([text.split() for text in CAT])) - 0.25
     for pseudo in result["pseudo_references"]:
         assert pseudo["fluency"] == default_encoder().fluency([pseudo["text"].split()])[0] >= round(floor, 4)
     scores = [pseudo["bleu"] for pseudo in result["pseudo_references"]]
     assert scores == sorted(scores, reverse=True)
     plain = one(run("expand", "-", stdin=CAT_RECORD).out)
-    assert {tuple(pseudo) for pseudo in plain["pseudo_references"]} == {("text", "bleu")}
+    assert {tuple(pseudo) for pseudo in plain["pseudo_references"]} == {("text", "bleu", "content", "crossings")}
 
 
 def test_the_summary_says_how_many_were_not_fluent(run, model):
-    options = ["-k", "20", "--fluency", "-0.1", "--language-model", model]
+    options = ["-k", "20", "--judge", "bleu", "--fluency", "-0.1", "--language-model", model]
     lattice, judge = Lattice.from_references(CAT, engine="plain"), ContextEncoder.load(str(model))
     floor = round(min(judge.fluency([text.split() for text in CAT])) + 0.1, 4)
     fluencies = [judge.fluency([sentence.words])[0] for sentence in lattice.best(15 * 32)]
@@ -117,8 +119,8 @@ def test_the_summary_says_how_many_were_not_fluent(run, model):
     assert len(fluent) == 15
     left_out = fluent[-1] + 1 - 15
     assert left_out > 0
-    assert json.loads(run("expand", "-", *options, "--json", stdin=CAT_RECORD).err)["not_fluent"] == left_out
-    assert f"not fluent      {left_out:,} left out\n" in run("expand", "-", *options, stdin=CAT_RECORD).err
+    assert json.loads(run("expand", "-", *options, "--json", stdin=CAT_RECORD).err)["left_out"] == {"fluency": left_out}
+    assert f"left out        {left_out:,} are not fluent\n" in run("expand", "-", *options, stdin=CAT_RECORD).err
     assert "not fluent" not in run("expand", "-", stdin=CAT_RECORD).err
 
 
@@ -161,7 +163,7 @@ def test_word_vectors_leave_judging_to_the_built_in_model(run, tmp_path: Path):
     [
         (
             ["--language-model", "english"],
-            "--language-model has no effect without --fluency; add that, or leave it out",
+            "--language-model judges fluency and seams, and is asked for neither; set --fluency, or set --judge to seams",
         ),
         (["--cache", "folder"], "--cache has no effect without --align soft; add that, or leave it out"),
         (["--fluency", "1000"], "--fluency is 1000.0; give a number from -100 to 100, such as 0"),
@@ -192,6 +194,7 @@ def test_the_papers_preset_takes_the_states_as_they_are(verb, run):
     cosine = ["--similarity", "cosine", "--penalty", "0.7", "--veto", "none", "--position", "0"]
     states = ["--word-share", "0", "--no-centre"]
     extra = [] if verb == "expand" else ["--json"]
+    cosine += [] if verb == "align" else ["--judge", "bleu"]
     preset, spelled_out, usual = (
         run(verb, "-", *SOFT, *extra, *options, stdin=CAT_RECORD).out
         for options in (["--preset", "paper", "--penalty", "0.7"], [*cosine, *states], cosine)
@@ -225,7 +228,7 @@ def test_a_table_of_vectors_has_no_share_and_takes_the_preset_as_before(run, tmp
     done = run("expand", "-", *table, "--word-share", "0.3", stdin=PEOPLE)
     assert (done.code, done.out) == (2, b"")
     assert "--word-share has no effect on vectors:, whose vectors are taken as they are; leave it out" in done.err
-    cosine = ["--similarity", "cosine", "--penalty", "0.6", "--veto", "none", "--position", "0"]
+    cosine = ["--similarity", "cosine", "--penalty", "0.6", "--veto", "none", "--position", "0", "--judge", "bleu"]
     preset, spelled_out = (run("expand", "-", *table, *more, stdin=PEOPLE) for more in (["--preset", "paper"], cosine))
     assert (preset.code, preset.out) == (0, spelled_out.out)
 

@@ -20,7 +20,7 @@ SUMMARY = {
     "references_after",
     "fell_short",
     "not_exact",
-    "not_fluent",
+    "left_out",
     "sentences_median",
     "sentences_largest",
     "mean_bleu_kept",
@@ -75,7 +75,7 @@ def test_the_summary_for_a_machine_is_one_object(run, captions_file):
     assert (summary["examples"], summary["references_before"]) == (3, 9)
     assert isinstance(summary["sentences_median"], str)
     assert isinstance(summary["sentences_largest"], str)
-    assert summary["seconds"].keys() == {"read", "tokens", "encode", "lattice", "search", "write"}
+    assert summary["seconds"].keys() == {"read", "tokens", "encode", "lattice", "judge", "search", "write"}
 
 
 def test_the_summary_for_a_machine_stays_apart_from_the_result(run, captions_file):
@@ -229,7 +229,7 @@ def test_parallel_text_gets_pseudo_references_among_the_references(run, tmp_path
     given.write_text(
         '{"source": "s", "references": ["a cat sleeps on the mat", "the cat is asleep on a mat"]}\n', encoding="utf-8"
     )
-    done = run("expand", given, "-o", tmp_path / "out.src", "-k", 4)
+    done = run("expand", given, "-o", tmp_path / "out.src", "-k", 4, "--judge", "bleu")
     assert done.code == 0
     written = [(tmp_path / f"out.ref{n}").read_text("utf-8").strip() for n in range(4)]
     assert written[:2] == ["a cat sleeps on the mat", "the cat is asleep on a mat"]
@@ -257,7 +257,7 @@ def test_a_kept_lattice_stands_behind_its_counts_and_changes_nothing_else(run, c
 
 
 def test_a_kept_lattice_is_that_of_the_text_settings(run):
-    options = ["--keep-lattice", "--tokenizer", "whitespace", "--keep-case"]
+    options = ["--keep-lattice", "--tokenizer", "whitespace", "--keep-case", "--judge", "bleu"]
     [result] = records(run("expand", "-", *options, stdin=b'{"source": 1, "references": ["A cat.", "a cat."]}').out)
     assert result["lattice"]["kept"] == {"states": [[1, 2], [1, 2]], "tokenizer": "whitespace", "fold_case": False}
 

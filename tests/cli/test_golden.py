@@ -30,12 +30,18 @@ def soft(tmp_path: Path) -> list[str]:
     return ["--align", "soft", "--encoder", encoder, "--penalty", "adaptive", "--at-least", "40"]
 
 
-def test_hard_alignment_gives_the_bytes_that_it_always_gave(run):
-    compare(run("expand", EXAMPLES, "-k", 12).out, "expanded.jsonl")
+@pytest.fixture
+def options(name: str, soft: list[str]) -> list[str]:
+    """How the file of a name is made."""
+    return [*(soft if "soft" in name else []), *(["--judge", "bleu"] if name.startswith("expanded") else [])]
 
 
-def test_soft_alignment_gives_the_bytes_that_it_always_gave(run, soft):
-    compare(run("expand", EXAMPLES, "-k", 12, *soft).out, "expanded-soft.jsonl")
+NAMES = ["expanded.jsonl", "expanded-soft.jsonl", "judged.jsonl", "judged-soft.jsonl"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_bytes_are_those_that_there_always_were(run, name, options):
+    compare(run("expand", EXAMPLES, "-k", 12, *options).out, name)
 
 
 WAYS = [
@@ -48,11 +54,10 @@ WAYS = [
 
 
 @pytest.mark.parametrize(("hash_seed", "engine", "workers"), WAYS)
-@pytest.mark.parametrize("name", ["expanded.jsonl", "expanded-soft.jsonl"])
+@pytest.mark.parametrize("name", NAMES)
 def test_the_bytes_depend_on_no_engine_no_number_of_workers_and_no_hash_seed(
-    name, hash_seed, engine, workers, soft, run_apart
+    name, hash_seed, engine, workers, options, run_apart
 ):
-    options = soft if "soft" in name else []
     done = run_apart(
         *["expand", EXAMPLES, "-k", 12, *options, "--engine", engine, "--workers", workers],
         environment={"PYTHONHASHSEED": hash_seed},
@@ -60,5 +65,6 @@ def test_the_bytes_depend_on_no_engine_no_number_of_workers_and_no_hash_seed(
     assert done.out == (GOLDEN / name).read_bytes()
 
 
-def test_expanding_the_expanded_file_changes_nothing(run):
-    assert run("expand", GOLDEN / "expanded.jsonl", "-k", 12).out == (GOLDEN / "expanded.jsonl").read_bytes()
+@pytest.mark.parametrize("name", ["expanded.jsonl", "judged.jsonl"])
+def test_expanding_the_expanded_file_changes_nothing(run, name, options):
+    assert run("expand", GOLDEN / name, "-k", 12, *options).out == (GOLDEN / name).read_bytes()

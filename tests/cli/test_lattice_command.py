@@ -159,8 +159,8 @@ def test_a_person_is_shown_the_same_in_words(run, tmp_path: Path):
     first, *others = shown.out.decode().splitlines()
     assert first.startswith("1: 3 references, ")
     assert first.endswith(", in 2 pieces; 3 sentences, 0 of them new")
-    assert len(others) == 3
-    assert others[-1] == "  100.00  in the lattice: a b"
+    assert len(others) == 4
+    assert others[-2:] == ["  100.00  in the lattice: a b", "          left out: it is a reference itself"]
 
 
 def test_text_is_written_as_utf8_whatever_the_terminal(run_apart):

@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from judges import Asked, Drawn
 
-from polyref.fluency import LOOKED_AT, Chosen, choose_fluent
+from polyref.judge import LOOKED_AT, Chosen, Reader, choose_read
 from polyref.lattice import Lattice, SearchSettings
 
 
 def chosen(lattice: Lattice, wanted: int, margin: float, model: Asked, search: SearchSettings) -> Chosen:
-    [choice] = choose_fluent([lattice], [wanted], margin, model, search)
+    [choice] = choose_read([lattice], [None], [wanted], Reader(model, margin), search)
     return choice
 
 
@@ -47,7 +47,7 @@ def test_choosing_is_filtering_all_sentences(plain, lattice_of, case, wanted, ma
     found = chosen(lattice, wanted, margin, model, search)
     kept, left_out = by_hand(lattice, wanted, margin, model, search)
     assert [(one.text, pytest.approx(one.bleu), one.fluency) for one in found.pseudo_references] == kept
-    assert found.left_out == (left_out if wanted else 0)
+    assert found.left_out == ({"fluency": left_out} if wanted and left_out else {})
 
 
 @given(
@@ -75,5 +75,5 @@ def test_a_lattice_gives_the_same_alone_and_among_others(plain, lattice_of, chun
     alone = {id(lattice): chosen(lattice, wanted, 0.1, Drawn(), SearchSettings()) for lattice, wanted in pairs}
     order.shuffle(pairs)
     lattices, wanted = zip(*pairs, strict=True)
-    together = choose_fluent(lattices, wanted, 0.1, Drawn(), SearchSettings())
+    together = choose_read(lattices, [None] * len(lattices), wanted, Reader(Drawn(), 0.1), SearchSettings())
     assert together == [alone[id(lattice)] for lattice in lattices]

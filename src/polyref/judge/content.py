@@ -98,7 +98,7 @@ def _content(lattice: Lattice, usage: Usage) -> tuple[list[Rule], tuple[tuple[tu
     limits: dict[tuple[str, ...], tuple[int, int]] = {}
     saying: dict[tuple[str, ...], int] = {}  # references that say a word, or what counts as the same
     for part in spelled:
-        least, repeats = holding[part] == len(said), part in usage.repeated
+        least, repeats = holding[part] == len(said), usage.may_repeat(part)
         is_bound = not repeats and room[part] > most.get(part, 1)
         if least or is_bound:
             limits[(part,)] = (int(least), most.get(part, 1) if is_bound else NO_LIMIT)
@@ -150,7 +150,7 @@ def _alike(
     found: dict[str, set[str]] = {}
     for one, other in pairs:
         # A word that people repeat stands for no other: "a" may be linked with "hotel".
-        if one not in usage.repeated and other not in usage.repeated:
+        if not usage.may_repeat(one) and not usage.may_repeat(other):
             found.setdefault(one, {one}).add(other)
             found.setdefault(other, {other}).add(one)
     return {part: tuple(sorted(group)) for part, group in found.items()}

@@ -27,6 +27,8 @@ from polyref.text.tokens import is_mark
 EXAMPLES_READ = 1000  # the first ones of a file: enough to know its words, and soon read
 MOST_AGAIN = 10  # a word may be repeated if more than one in so many references that say it say it again
 MOST_WORDS = 2000  # the commonest, of which pairs are counted
+ENOUGH = 20  # references with a word that tell whether it is repeated
+SHORT = 3  # letters
 _AT_ONCE = 200  # examples whose pairs are summed together
 COMMON_WORDS = 60  # in which grammar is: "a", "is", "of"
 LIFT = 1.2  # how much likelier a reference says one word if another reference of the example says the other
@@ -42,15 +44,20 @@ def parts(word: str) -> tuple[str, ...]:
 class Usage:
     """What is known of a file's words; without any, nothing.
 
-    `repeated` are the words that people often say twice in one reference, each with the number of references that do;
-    `common` the words that most examples have, each with their number.
+    `repeated` tells of words whether people often say them twice in one reference, as far as enough references have them;
+    `common` are the words that most examples have, each with their number.
     `alternatives` has for each word those that stand for it, with the evidence: how many more references than it takes
     were expected to have both, had words been drawn by chance. An example's own references are no evidence.
     """
 
-    repeated: Mapping[str, int] = field(default_factory=dict)
+    repeated: Mapping[str, bool] = field(default_factory=dict)
     common: Mapping[str, int] = field(default_factory=dict)
     alternatives: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+
+    def may_repeat(self, word: str) -> bool:
+        """Whether people may say a word twice in one reference. Without evidence: short words, as in "a" and "of"."""
+        known = self.repeated.get(word)
+        return len(word) <= SHORT and word.upper() != word.lower() if known is None else known
 
     @staticmethod
     def of(examples: Iterable[Sequence[Sequence[str]]]) -> Usage:
@@ -68,7 +75,7 @@ class Usage:
                 sets.append(frozenset(counts))
             frequency.update(frozenset().union(*sets))
             kept.append(sets)
-        repeated = {word: count for word, count in sorted(again.items()) if MOST_AGAIN * count > said[word]}
+        repeated = {word: MOST_AGAIN * again[word] > n for word, n in sorted(said.items()) if n >= ENOUGH}
         # Of words that are equally common, the first ones by the alphabet: sets have no order.
         words = sorted(frequency, key=lambda word: (-frequency[word], word))
         common = {word: frequency[word] for word in words[:COMMON_WORDS]}
