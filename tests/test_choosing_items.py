@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.choosing import items as items_module
+from benchmarks.choosing import sample as sample_module
 from benchmarks.choosing.items import (
     CASES,
     CAUSES,
@@ -22,7 +23,7 @@ from benchmarks.choosing.items import (
     text_hash,
     written,
 )
-from benchmarks.choosing.sample import places, write_sheets
+from benchmarks.choosing.sample import FIVE, METHODS, draw, main, merge_labels, places, write_lines, write_sheets
 from polyref import Lattice
 from polyref.errors import InputError
 
@@ -33,14 +34,24 @@ ENTRIES = [
 KEYS = {"set", "id", "part", "method", "references", "references_hash", "words", "spaces", "cases", "hash", "bleu"}
 
 
-def test_every_set_and_method_has_as_many_items_for_developing_as_for_testing():
-    counts = Counter((entry["set"], entry["method"], entry["part"]) for entry in ENTRIES)
-    assert counts == {(s, m, p): 20 for s in SETS for m in ("hard", "soft") for p in ("develop", "test")}
-    assert len({(SETS[entry["set"]], entry["id"]) for entry in ENTRIES}) == 400
+def test_every_part_has_as_many_items_of_each_set_and_method():
+    counts = Counter((entry["part"], entry["set"], entry["method"]) for entry in ENTRIES)
+    for part in ("develop", "test", "fresh"):
+        assert {key[1:]: n for key, n in counts.items() if key[0] == part} == {
+            (s, m): 20 for s in FIVE for m in METHODS
+        }
+    assert all(counts["default", "multi30k-test", m] == 2 * counts["bleu", "multi30k-test", m] == 50 for m in METHODS)
+
+
+def test_no_example_comes_twice():
+    assert len({(SETS[entry["set"]], entry["id"]) for entry in ENTRIES}) == len(ENTRIES)
 
 
 def test_the_items_hold_no_words():
     assert all(KEYS <= entry.keys() <= KEYS | set(READERS) for entry in ENTRIES)
+    assert all(
+        entry[reader].keys() == {"label", "causes"} for entry in ENTRIES for reader in READERS if reader in entry
+    )
     assert all(set(entry["spaces"]) <= set(SPACES) and set(entry["cases"]) <= set(CASES) for entry in ENTRIES)
 
 
@@ -57,6 +68,9 @@ def test_labels_are_those_of_the_guidelines():
     guidelines = Path(items_module.__file__).with_name("guidelines.md").read_text(encoding="utf-8")
     assert all(f"**{label}**" in guidelines for label in LABELS)
     assert all(f"| `{cause}` |" in guidelines for cause in CAUSES)
+    for entry in ENTRIES:
+        if "settled" in entry:
+            assert entry["settled"]["label"] == max(entry["first"]["label"], entry["second"]["label"], key=LABELS.index)
     for given in [entry[reader] for entry in ENTRIES for reader in READERS if reader in entry]:
         assert given["label"] in LABELS
         assert set(given["causes"]) <= set(CAUSES)
@@ -127,17 +141,93 @@ def test_a_text_that_is_not_what_the_readers_saw_is_refused(tmp_path: Path, monk
             load(tmp_path, monkeypatch, {**entry, **changed}, REFERENCES)
 
 
+# -- drawing, sheets, labels ------------------------------------------------------------------------------------------
+
+
+def data_set(folder: Path) -> None:
+    """Thirty examples in the place of COCO."""
+    colours, animals = ("red", "blue", "green", "white", "black"), ("cat", "dog", "cow", "pig", "hen", "fox")
+    records = [
+        {"id": f"{colour}-{animal}", "source": "", "references": [
+            f"A {colour} {animal} sat on the mat.", f"There, a {animal} sat on the {colour} mat!",
+        ]}
+        for colour in colours for animal in animals
+    ]  # fmt: skip
+    (folder / "coco-val2017").mkdir()
+    write_lines(folder / SETS["coco"], records)
+
+
+@pytest.mark.parametrize("judge", ["bleu", "content"])
+def test_a_new_part_has_no_example_that_was_read(tmp_path: Path, judge):
+    data_set(tmp_path)
+    first = draw(tmp_path, "one", 1, 3, [], ["coco"], judge)
+    assert [(entry["part"], entry["method"]) for entry in first] == [("one", m) for m in METHODS for _ in range(3)]
+    assert draw(tmp_path, "one", 1, 3, [], ["coco"], judge) == first
+    second = draw(tmp_path, "two", 1, 3, first, ["coco"], judge)
+    assert len({entry["id"] for entry in (*first, *second)}) == 12
+    with pytest.raises(ValueError, match="larger than population"):
+        draw(tmp_path, "three", 1, 6, [*first, *second], ["coco"], judge)
+
+
+def test_labels_of_two_readers_are_merged_and_the_worse_one_stands(tmp_path: Path, monkeypatch):
+    (tmp_path / "items.jsonl").touch()
+    for module in (items_module, sample_module):
+        monkeypatch.setattr(module, "__file__", str(tmp_path / "items.py"))
+    monkeypatch.setattr(sample_module, "HERE", tmp_path)
+    (tmp_path / "guidelines.md").write_text("Read alone.")
+    data_set(tmp_path)
+    sheets = tmp_path / "sheets"
+    arguments = ["--data", str(tmp_path), "--part", "new"]
+    main([*arguments, "--seed", "1", "--per-method", "2", "--set", "coco", "--sheets", str(sheets)])
+    with pytest.raises(SystemExit):
+        main([*arguments, "--seed", "2"])
+    rows = [json.loads(line) for line in (sheets / "sheet-1.jsonl").read_text().splitlines()]
+    for reader, worse in (("first", 1), ("second", 2)):
+        (sheets / reader).mkdir()
+        labels = [{"item": n, "label": "good", "causes": []} for n in (1, 2, 3, 4) if n != worse]
+        labels.append({"item": worse, "label": "bad", "causes": ["lost"], "note": "not stored"})
+        write_lines(sheets / reader / "labels-1.jsonl", labels)
+    main([*arguments, "--labels", str(sheets)])
+    items = {item.sentence: item for item in load_items(tmp_path, ["new"])}
+    settled = [items[row["sentence"]].labels["settled"] for row in rows]
+    assert settled == [Label("bad", ("lost",)), Label("bad", ("lost",)), Label("good"), Label("good")]
+    assert items[rows[0]["sentence"]].labels["second"] == Label("good")
+    assert "note" not in (tmp_path / "items.jsonl").read_text()
+
+
+@pytest.mark.parametrize(
+    "rows, problem",
+    [
+        ([{"item": 1, "label": "good", "causes": []}], "item 2 has no label"),
+        ([{"item": 1, "label": "good", "causes": []}] * 2, "item 1 comes twice"),
+        ([{"item": 1, "label": "good", "causes": ["lost"]}], "that the guidelines do not have"),
+        ([{"item": 1, "label": "fine", "causes": []}], "that the guidelines do not have"),
+        ([{"item": 1, "label": "bad", "causes": ["ugly"]}], "that the guidelines do not have"),
+    ],
+)
+def test_labels_that_are_missing_or_wrong_are_refused(tmp_path: Path, rows, problem):
+    folder = tmp_path / "sheets"
+    write_lines(tmp_path / "sheets-key.jsonl", [{"item": n, "set": "coco", "id": str(n)} for n in (1, 2)])
+    for reader in ("first", "second"):
+        (folder / reader).mkdir(parents=True)
+        write_lines(folder / reader / "labels.jsonl", rows)
+    with pytest.raises(InputError, match=problem):
+        merge_labels([{"set": "coco", "id": str(n)} for n in (1, 2)], folder)
+
+
 def test_sheets_tell_nothing_but_references_and_sentence(tmp_path: Path):
-    items = [Item("coco", str(n), "test", "hard", ("a", "b"), f"sentence {n}", 50.0, ((0, 0),), {}) for n in range(16)]
-    write_sheets(items, tmp_path, random.Random(3))
+    items = [Item("coco", str(n), "test", "hard", ("a", "b"), f"sentence {n}", 50.0, ((0, 0),), {}) for n in range(70)]
+    write_sheets(items, tmp_path / "sheets", random.Random(3))
+    assert sorted(path.name for path in (tmp_path / "sheets").iterdir()) == [
+        "guidelines.md", "sheet-1.jsonl", "sheet-2.jsonl",
+    ]  # fmt: skip
     rows = [
         json.loads(line)
-        for sheet in range(1, 9)
-        for line in (tmp_path / f"sheet-{sheet}.jsonl").read_text().splitlines()
+        for sheet in (1, 2)
+        for line in (tmp_path / f"sheets/sheet-{sheet}.jsonl").read_text().splitlines()
     ]
     assert all(row.keys() == {"item", "references", "sentence"} for row in rows)
-    assert [row["item"] for row in rows] == list(range(1, 17))
-    key = [json.loads(line) for line in (tmp_path / "key.jsonl").read_text().splitlines()]
-    index = {row["item"]: row["index"] for row in key}
-    assert [items[index[row["item"]]].sentence for row in rows] == [row["sentence"] for row in rows]
-    assert sorted(index.values()) == list(range(16)) != list(index.values())
+    assert [row["item"] for row in rows] == list(range(1, 71))
+    key = [json.loads(line) for line in (tmp_path / "sheets-key.jsonl").read_text().splitlines()]
+    assert [f"sentence {row['id']}" for row in key] == [row["sentence"] for row in rows]
+    assert [int(row["id"]) for row in key] != list(range(70))

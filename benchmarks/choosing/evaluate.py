@@ -1,12 +1,17 @@
-"""How good rules for choosing are, against pseudo-references that people judged.
+"""How good polyref's judges are, against pseudo-references that people judged.
 
 In:   the folder with the data sets (POLYREF_DATA).
 Out:  tables on the terminal: for each rule, how many of the kept are bad and how many good ones are lost.
-Not:  the rules (rules.py), the items (items.py), what is left of an example's sentences (left.py), how the risk was
-      fitted (nested.py).
+Not:  the judges (polyref.judge), the items (items.py), what is left of an example's sentences (left.py).
 
-    python -m benchmarks.choosing                   # all items
-    python -m benchmarks.choosing --part develop    # or: test
+    python -m benchmarks.choosing                 # each part, then all
+    python -m benchmarks.choosing --part fresh    # this part alone; may be given several times
+
+A rule is a function of a Case that says whether to keep it. To score one of your own:
+
+    from benchmarks.choosing.evaluate import load_cases, score
+    cases = load_cases("FOLDER WITH THE DATA SETS")
+    print(score("Mine", {"short": lambda case: len(case.words) < 12}, cases).markdown())
 """
 
 from __future__ import annotations
@@ -14,44 +19,100 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
-from benchmarks.choosing.corpus import Corpus, References
-from benchmarks.choosing.items import CAUSES, SETS, Item, load_items
-from benchmarks.choosing.rules import CHOSEN, RULES, By, Case, Rule, frequent_words, setting_of
-from benchmarks.choosing.sample import GIVEN
+from benchmarks.choosing.items import CAUSES, GIVEN, SETS, Item, Label, examples_of, load_items
 from benchmarks.table import Table
-from polyref import Lattice, read
-from polyref.align import AlignSettings
+from polyref import AlignSettings, Lattice, TextSettings
 from polyref.encode import default_encoder
-from polyref.judge import Usage
-from polyref.judge.seams import risks
-from polyref.text import TextSettings, tokenize
+from polyref.expansion import usage_of
+from polyref.judge import explain, rules_of
+from polyref.judge.seams import LIMIT, risks
+from polyref.lattice import CAUSES as CAUSES_OF_RULES
+from polyref.lattice import Rules
+from polyref.lattice.plain.rules import LOST, SAME, TWICE
+from polyref.text import tokenize
 
 DRAWS = 2000
+LIMITS = (3.0, 3.5, 4.0, 4.25, 4.5, 5.0, 6.0)
+CHOSEN_BEFORE = "default"  # this part was drawn from what `content` had left: it tells nothing about other rules
+COLUMNS = ("kept", "bad among kept (95 %)", "good lost (95 %)")
 Bools = npt.NDArray[np.bool_]
 
 
-def examples_of(path: Path, given: int | None = None) -> list[References]:
-    """The references of a whole file as words; of each example, the first ones."""
-    return [[tokenize(one.text, TextSettings()).words for one in example.references[:given]] for example in read(path)]
+@dataclass(frozen=True)
+class Case:
+    """An item with what polyref knows of it: its lattice and rules, its words, the risk of its seams."""
+
+    item: Item
+    lattice: Lattice
+    rules: Rules
+    words: tuple[str, ...]
+    risk: float
+
+    @property
+    def label(self) -> Label:
+        return self.item.labels["settled"]
+
+    @cached_property
+    def why(self) -> str | None:
+        """Why `content` leaves it out, in words; None if it does not."""
+        return explain(self.lattice, self.rules, self.words)
+
+    @cached_property
+    def causes(self) -> frozenset[str]:
+        """Every cause for which `content` leaves it out; the search stops at the first."""
+        numbers = {word: number for number, word in enumerate(self.lattice.numbering.vocabulary)}
+        said = [numbers[word] for word in self.words]
+        alone = Rules((), self.rules.same)
+        found = {SAME} if explain(self.lattice, alone, self.words) else set()
+        for rule in self.rules.rules:
+            if Rules((rule,), self.rules.same).broken(said):
+                found.add(LOST if rule.cause == TWICE and rule.holds(said) < rule.least else rule.cause)
+        return frozenset([CAUSES_OF_RULES[cause] for cause in found])
 
 
-def cases_of(items: Sequence[Item], data: Path, by: By) -> list[Case]:
-    encoder = default_encoder()
-    frequent = frequent_words(encoder) if by == "table" else None
-    files = {name: examples_of(data / SETS[name], GIVEN.get(name)) for name in dict.fromkeys(i.set for i in items)}
-    corpora = {name: Corpus.of(examples) for name, examples in files.items()}
-    writings = {name: Usage.of(examples) for name, examples in files.items()}
-    cases = []
-    for item in items:
-        lattice = Lattice.from_references(item.references, align=AlignSettings(align=item.method))
-        words = tokenize(item.sentence, TextSettings()).words
-        [[risk]] = risks([lattice], [[words]], writings[item.set], encoder)
-        cases.append(Case(setting_of(lattice, corpora[item.set], frequent), words, risk))
+Rule = Callable[[Case], bool]
+
+
+def without(cause: str) -> Rule:
+    return lambda case: cause not in case.causes
+
+
+def content(case: Case) -> bool:
+    return case.why is None
+
+
+def seams(limit: float) -> Rule:
+    return lambda case: case.why is None and case.risk <= limit
+
+
+RULES: dict[str, Rule] = {
+    "everything": lambda case: True,
+    **{f"not {cause}": without(cause) for cause in CAUSES_OF_RULES},
+    "content": content,
+    "seams": seams(LIMIT),
+    **{f"seams, limit {limit:g}": seams(limit) for limit in LIMITS if limit != LIMIT},
+}
+
+
+def load_cases(data: Path | str, parts: Sequence[str] = ()) -> list[Case]:
+    """The items of these parts that people have read, as polyref sees them; of all parts without any."""
+    items = [item for item in load_items(Path(data), parts) if "settled" in item.labels]
+    cases: list[Case] = []
+    for name in dict.fromkeys(item.set for item in items):
+        own = [item for item in items if item.set == name]
+        usage = usage_of(examples_of(Path(data) / SETS[name], GIVEN.get(name)), TextSettings())
+        lattices = [Lattice.from_references(one.references, align=AlignSettings(align=one.method)) for one in own]
+        words = [tokenize(one.sentence, TextSettings()).words for one in own]
+        risky = risks(lattices, [[one] for one in words], usage, default_encoder())
+        rules = [rules_of(lattice, usage) for lattice in lattices]
+        cases += map(Case, own, lattices, rules, words, [risk for [risk] in risky])
     return cases
 
 
@@ -66,59 +127,72 @@ def good_lost(kept: Bools, good: Bools) -> float:
     return float((~kept)[good].mean()) if good.any() else 0.0
 
 
-def interval(score: Callable[[Bools, Bools], float], kept: Bools, which: Bools, seed: int = 1) -> tuple[float, float]:
-    """95 % of what the score is on items drawn again."""
-    generator = np.random.default_rng(seed)
-    drawn = generator.integers(0, len(kept), (DRAWS, len(kept)))
-    low, high = np.percentile([score(kept[rows], which[rows]) for rows in drawn], [2.5, 97.5])
+def interval(measure: Callable[[Bools, Bools], float], kept: Bools, which: Bools) -> tuple[float, float]:
+    """95 % of what the measure is on items drawn again."""
+    drawn = np.random.default_rng(1).integers(0, len(kept), (DRAWS, len(kept)))
+    low, high = np.percentile([measure(kept[rows], which[rows]) for rows in drawn], [2.5, 97.5])
     return float(low), float(high)
 
 
-def _cells(kept: Bools, bad: Bools, good: Bools) -> list[str]:
-    cells = [f"{kept.sum()} of {len(kept)}"]
-    for score, which in ((bad_kept, bad), (good_lost, good)):
-        low, high = interval(score, kept, which)
-        cells.append(f"{score(kept, which):.1%} ({low:.0%} to {high:.0%})")
-    return cells
+def cells(rule: Rule, cases: Sequence[Case]) -> list[str]:
+    """How many cases a rule keeps, the bad among them, and the good among the others."""
+    kept, bad, good = (
+        np.array([test(case) for case in cases], np.bool_)
+        for test in (rule, lambda case: case.label.label == "bad", lambda case: case.label.label == "good")
+    )
+    found = [f"{kept.sum()} of {len(kept)}"]
+    for measure, which in ((bad_kept, bad), (good_lost, good)):
+        low, high = interval(measure, kept, which)
+        found.append(f"{measure(kept, which):.1%} ({low:.0%} to {high:.0%})")
+    return found
 
 
-def tables(items: Sequence[Item], cases: Sequence[Case], rules: dict[str, Rule], chosen: str) -> list[Table]:
-    labels = [item.labels["settled"] for item in items]
-    bad = np.array([label.label == "bad" for label in labels])
-    good = np.array([label.label == "good" for label in labels])
-    kept = {name: np.array([rule(case) for case in cases], np.bool_) for name, rule in rules.items()}
-    columns = ["kept", "bad among kept (95 %)", "good lost (95 %)"]
-    rows = [[name, *_cells(keep, bad, good)] for name, keep in kept.items()]
-    by_group = []
-    for group in dict.fromkeys([*[item.set for item in items], *sorted(item.method for item in items)]):
-        inside = np.array([group in (item.set, item.method) for item in items])
-        before = f"{bad[inside].mean():.1%}"
-        by_group.append([group, before, *_cells(kept[chosen][inside], bad[inside], good[inside])])
-    by_cause = []
-    for cause in CAUSES:
-        of_cause = bad & np.array([cause in label.causes for label in labels])
-        if of_cause.any():
-            left = (of_cause & kept[chosen]).sum()
-            by_cause.append([cause, str(of_cause.sum()), str(left), f"{left / kept[chosen].sum():.1%}"])
-    return [
-        Table(f"Each rule on {len(items)} items", ["", *columns], rows),
-        Table(f"{chosen}: by set and method", ["", "bad before", *columns], by_group),
-        Table(f"{chosen}: bad items by cause", ["", "before", "kept", "of the kept"], by_cause),
-    ]
+def score(title: str, rules: dict[str, Rule], cases: Sequence[Case]) -> Table:
+    """Each rule on the same cases."""
+    return Table(title, ["", *COLUMNS], [[name, *cells(rule, cases)] for name, rule in rules.items()])
+
+
+def by_group(name: str, rule: Rule, cases: Sequence[Case]) -> Table:
+    """One rule on the cases of each set and of each method."""
+    rows = []
+    for group in dict.fromkeys([*[case.item.set for case in cases], *sorted(case.item.method for case in cases)]):
+        own = [case for case in cases if group in (case.item.set, case.item.method)]
+        before = sum(case.label.label == "bad" for case in own) / len(own)
+        rows.append([group, f"{before:.1%}", *cells(rule, own)])
+    return Table(f"{name}: by set and method", ["", "bad before", *COLUMNS], rows)
+
+
+def by_cause(rules: dict[str, Rule], cases: Sequence[Case]) -> Table:
+    """How many bad ones of each cause the rules keep; one may have several causes."""
+    bad = [case for case in cases if case.label.label == "bad"]
+    kept = [[case for case in bad if rule(case)] for rule in rules.values()]
+    counts = [[str(sum(cause in case.label.causes for case in some)) for some in kept] for cause in CAUSES]
+    rows = [[cause, *row] for cause, row in zip(CAUSES, counts, strict=True)]
+    return Table("Bad ones kept, by cause", ["", *rules], [*rows, ["all", *[str(len(some)) for some in kept]]])
+
+
+def tables(cases: Sequence[Case]) -> list[Table]:
+    """All rules on each part and on all; then polyref's judges by set, by method and by cause."""
+    parts = list(dict.fromkeys(case.item.part for case in cases))
+    found = [score(f"Part {part}", RULES, [case for case in cases if case.item.part == part]) for part in parts]
+    if len(parts) > 1:
+        cases = [case for case in cases if case.item.part != CHOSEN_BEFORE]
+        named = ", ".join([part for part in parts if part != CHOSEN_BEFORE])
+        found.append(score(f"All that BLEU alone has drawn: {named}", RULES, cases))
+    judges = {name: RULES[name] for name in ("content", "seams")}
+    found += [by_group(name, rule, cases) for name, rule in judges.items()]
+    return [*found, by_cause({"everything": RULES["everything"], **judges}, cases)]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser("python -m benchmarks.choosing", description=(__doc__ or "").splitlines()[0])
     folder = os.environ.get("POLYREF_DATA")
     parser.add_argument("--data", metavar="FOLDER", type=Path, default=folder, help="also: POLYREF_DATA")
-    parser.add_argument("--part", choices=("develop", "test"), help="this part alone")
-    parser.add_argument("--by", choices=("file", "table"), default="file", help="what tells content words")
-    parser.add_argument("--rule", choices=list(RULES), help="this rule alone")
+    parser.add_argument("--part", metavar="NAME", action="append", default=[], help="this part alone; also several")
     settings = parser.parse_args(arguments)
     if settings.data is None:
         parser.error("the references are looked up in the data sets; set POLYREF_DATA to their folder")
-    items = [item for item in load_items(Path(settings.data)) if settings.part in (None, item.part)]
-    chosen = settings.rule or CHOSEN
-    rules = {chosen: RULES[chosen]} if settings.rule else RULES
-    cases = cases_of(items, Path(settings.data), settings.by)
-    print("\n\n".join(table.markdown() for table in tables(items, cases, rules, chosen)))
+    cases = load_cases(settings.data, settings.part)
+    if not cases:
+        parser.error("there are no items with labels of such a part")
+    print("\n\n".join(table.markdown() for table in tables(cases)))

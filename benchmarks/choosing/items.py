@@ -13,12 +13,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from polyref.data import read
+from polyref import Example, read
 from polyref.errors import InputError
 from polyref.text import TextSettings, Tokens, tokenize
 
@@ -30,7 +30,9 @@ SETS = {
     "e2e-many": "e2e/dev.jsonl",
     "asset": "asset/dev.jsonl",
     "multi30k": "multi30k-task1-de2en-5ref/dev.jsonl",
+    "multi30k-test": "multi30k-task1-de2en-5ref/test.jsonl",
 }
+GIVEN = {"e2e-two": 2}  # references that an example is given; without an entry all
 LABELS = ("good", "small", "bad")
 CAUSES = ("twice", "lost", "contradiction", "grammar", "stump", "marks", "other")
 READERS = ("first", "second", "settled")
@@ -65,7 +67,7 @@ class Item:
 
     set: str
     id: str
-    part: Literal["develop", "test"]
+    part: str
     method: Literal["hard", "soft"]
     references: tuple[str, ...]
     sentence: str
@@ -74,15 +76,25 @@ class Item:
     labels: dict[str, Label]
 
 
-def load_items(data: Path) -> list[Item]:
-    """All items, in the order of the file."""
-    lines = Path(__file__).with_name(ITEMS).read_text(encoding="utf-8").splitlines()
-    entries = [json.loads(line) for line in lines]
+def load_entries() -> list[dict[str, Any]]:
+    """The lines of the file."""
+    return [json.loads(line) for line in Path(__file__).with_name(ITEMS).read_text(encoding="utf-8").splitlines()]
+
+
+def load_items(data: Path, parts: Sequence[str] = ()) -> list[Item]:
+    """The items of these parts, of all without any; in the order of the file."""
+    entries = [entry for entry in load_entries() if not parts or entry["part"] in parts]
     texts = {
         name: _references(data / path, {entry["id"] for entry in entries if entry["set"] == name})
         for name, path in SETS.items()
     }
     return [_item(entry, texts[entry["set"]][entry["id"]]) for entry in entries]
+
+
+def examples_of(path: Path, given: int | None = None) -> Iterator[Example]:
+    """The examples of a data set; of each, the first references."""
+    for example in read(path):
+        yield replace(example, references=example.references[:given])
 
 
 def _references(path: Path, ids: set[str]) -> dict[str, tuple[str, ...]]:

@@ -1,9 +1,9 @@
-"""What a rule leaves of an example's sentences, and how far down the order of BLEU one has to look.
+"""What each judge leaves of a data set.
 
 In:   the folder with the data sets (POLYREF_DATA).
-Out:  a table on the terminal: how many examples still get 20 references, how deep the last of them lies, and how many
-      of the chosen say something twice, lose something or lack the name, with the rule and without it.
-Not:  the rules (rules.py), how good they are (evaluate.py).
+Out:  a table on the terminal: how many examples still get 20 references, how many pseudo-references say something
+      twice, lose something or lack the name, and how much was left out by each cause.
+Not:  whether people agree (evaluate.py).
 
     python -m benchmarks.choosing.left --examples 300
 """
@@ -15,88 +15,60 @@ import os
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from time import perf_counter
+from typing import get_args
 
-import numpy as np
-
-from benchmarks.choosing.corpus import Corpus
-from benchmarks.choosing.evaluate import examples_of
-from benchmarks.choosing.rules import CHOSEN, RULES, Case, Rule, setting_of
+from benchmarks.choosing.items import examples_of
 from benchmarks.table import Table
-from polyref import Example, Lattice, read
-from polyref.align import AlignSettings
-from polyref.encode import ContextEncoder, default_encoder
-from polyref.judge import Usage
-from polyref.judge.seams import risks
-from polyref.lattice import SearchSettings
+from polyref import AlignSettings, Example, ExpandSettings, TextSettings, expand
+from polyref.expansion import usage_of
+from polyref.judge import Judge, JudgeSettings
+from polyref.stats import Tally
+from polyref.text import tokenize
 
 WANTED = 20  # references in all
-LOOKED_AT = 1000
-TOGETHER = 64  # sentences that the language model reads at once
 SETS = {
     "COCO slice, 5 references": ("coco-val2017/slice1000.jsonl", None),
     "E2E dev, 2 references": ("e2e/dev.jsonl", 2),
     "E2E dev, all references": ("e2e/dev.jsonl", None),
+    "E2E test, all references": ("e2e/test.jsonl", None),
 }
+COLUMNS = (
+    f"examples with {WANTED}", "pseudo-references", "words: twice / lost", "slots: twice / lost / no name", "left out",
+)  # fmt: skip
 SLOT = re.compile(r"(\w[\w ]*)\[([^\]]*)\]")
 
 
-@dataclass
-class Left:
-    """Of one example. `depth` is the place of the last chosen sentence; `judged` the number of sentences looked at."""
-
-    wanted: int
-    chosen: list[tuple[str, ...]]
-    depth: int
-    judged: int
-    sentences: int
-    source: str
-    references: tuple[tuple[str, ...], ...]
+def _cut(text: str) -> tuple[str, ...]:
+    return tokenize(text, TextSettings()).words
 
 
-def choose(
-    lattice: Lattice,
-    example: Example,
-    corpus: Corpus,
-    usage: Usage,
-    rule: Rule | None,
-    model: ContextEncoder | None,
-    *,
-    look_at: int = LOOKED_AT,
-) -> Left:
-    """The best sentences that pass; the model is asked only about those that pass without it."""
-    setting = setting_of(lattice, corpus)
-    wanted = max(0, WANTED - len(setting.references))
-    found = lattice.search(look_at if rule else wanted, SearchSettings())
-    waiting = enumerate(lattice.words(found), 1)
-    chosen: list[tuple[str, ...]] = []
-    depth = judged = 0
-    while len(chosen) < wanted and (some := list(islice(waiting, TOGETHER))):
-        judged += len(some)
-        passed = [(n, words) for n, words in some if rule is None or rule(Case(setting, words))]
-        if rule is not None and model is not None:
-            [of_passed] = risks([lattice], [[words for _, words in passed]], usage, model)
-            cases = zip(passed, of_passed, strict=True)
-            passed = [one for one, risk in cases if rule(Case(setting, one[1], risk))]
-        for n, words in passed[: wanted - len(chosen)]:
-            chosen.append(words)
-            depth = n
-    return Left(wanted, chosen, depth, judged, lattice.new, str(example.source), setting.references)
+def word_faults(example: Example) -> Counter[str]:
+    """How many pseudo-references say a word more often than any gold one, or lack one that all have.
 
-
-# -- said twice, lost, nameless: by the slots of the input, which no rule has seen -------------------------------------
-
-
-def slot_faults(left: Left) -> Counter[str]:
-    """How many of the chosen say a slot's value more often than any gold reference, or lack one that all have."""
-    slots = {name: value.casefold() for name, value in SLOT.findall(left.source)}
-    golds = [f" {' '.join(one)} " for one in left.references]
+    Only words of four letters or more count, each as it is.
+    """
+    golds = [Counter(_cut(one.text)) for one in example.references]
+    shared = set.intersection(*map(set, golds))
     faults: Counter[str] = Counter()
-    for words in left.chosen:
-        text = f" {' '.join(words)} "
+    for pseudo in example.pseudo_references:
+        here = Counter(_cut(pseudo.text))
+        faults["twice"] += any(count > max(g[w] for g in golds) for w, count in here.items() if len(w) > 3)
+        faults["lost"] += any(word not in here for word in shared if len(word) > 3)
+    return faults
+
+
+def slot_faults(example: Example) -> Counter[str]:
+    """The same by the slots of the input, which no judge sees; and how many lack the name that some gold one has.
+
+    A value may be part of a word: "The Mill's" has the name, too.
+    """
+    slots = {name: _joined(value) for name, value in SLOT.findall(str(example.source))}
+    golds = [_joined(one.text) for one in example.references]
+    faults: Counter[str] = Counter()
+    for pseudo in example.pseudo_references:
+        text = _joined(pseudo.text)
         counts = {name: (text.count(value), [one.count(value) for one in golds]) for name, value in slots.items()}
         faults["twice"] += any(here > max(gold) for here, gold in counts.values())
         faults["lost"] += any(here == 0 and min(gold) > 0 for here, gold in counts.values())
@@ -104,38 +76,24 @@ def slot_faults(left: Left) -> Counter[str]:
     return faults
 
 
-def word_faults(left: Left) -> Counter[str]:
-    """The same by words of four letters or more, as they are."""
-    golds = [Counter(one) for one in left.references]
-    shared = set.intersection(*[set(one) for one in golds])
-    faults: Counter[str] = Counter()
-    for words in left.chosen:
-        here = Counter(words)
-        faults["twice"] += any(count > max(g[w] for g in golds) for w, count in here.items() if len(w) > 3)
-        faults["lost"] += any(word not in here for word in shared if len(word) > 3)
-    return faults
+def _joined(text: str) -> str:
+    return " ".join(_cut(text))
 
 
-def row_of(name: str, rule: str, found: Sequence[Left], seconds: float) -> list[str]:
-    full = [left for left in found if len(left.chosen) == left.wanted]
-    depths = [left.depth for left in full] or [0]
-    low = [left for left in found if len(left.chosen) < left.wanted]
-    exhausted = sum(left.judged >= left.sentences for left in low)
-    total = max(sum(len(left.chosen) for left in found), 1)
+def cells(expanded: Sequence[Example], tally: Tally) -> list[str]:
     words: Counter[str] = Counter()
     slots: Counter[str] = Counter()
-    for left in found:
-        words.update(word_faults(left))
-        slots.update(slot_faults(left))
+    for example in expanded:
+        words.update(word_faults(example))
+        slots.update(slot_faults(example))
+    total = max(tally.pseudo, 1)
+    has_slots = any(SLOT.search(str(example.source)) for example in expanded)
     return [
-        f"{name}: {rule}",
-        f"{len(full) / len(found):.1%}",
-        f"{np.mean([len(left.references) + len(left.chosen) for left in found]):.1f}",
-        f"{np.median(depths):.0f} / {np.percentile(depths, 90):.0f} / {max(depths)}",
-        f"{exhausted} of {len(low)}",
-        f"{words['twice'] / total:.1%} / {words['lost'] / total:.1%}",
-        f"{slots['twice'] / total:.1%} / {slots['lost'] / total:.1%} / {slots['name'] / total:.1%}",
-        f"{1000 * seconds / len(found):.0f} ms",
+        f"{1 - tally.short / len(expanded):.1%}",
+        f"{tally.pseudo:,}",
+        " / ".join([f"{words[fault] / total:.1%}" for fault in ("twice", "lost")]),
+        " / ".join([f"{slots[fault] / total:.1%}" for fault in ("twice", "lost", "name")]) if has_slots else "",
+        ", ".join([f"{cause} {count:,}" for cause, count in sorted(tally.left_out.items())]),
     ]
 
 
@@ -143,40 +101,26 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser("python -m benchmarks.choosing.left", description=(__doc__ or "").splitlines()[0])
     folder = os.environ.get("POLYREF_DATA")
     parser.add_argument("--data", metavar="FOLDER", type=Path, default=folder, help="also: POLYREF_DATA")
-    parser.add_argument("--examples", metavar="N", type=int, default=300, help="the first so many of each set")
-    parser.add_argument("--look-at", metavar="N", type=int, default=LOOKED_AT, help="sentences, best first by BLEU")
-    parser.add_argument("--set", choices=list(SETS), action="append", help="this one alone")
+    parser.add_argument("--examples", metavar="N", type=int, default=300, help="the first ones of each set")
+    parser.add_argument("--set", choices=list(SETS), action="append", help="this one alone; also several")
+    parser.add_argument("--judge", choices=get_args(Judge), action="append", help="this one alone; also several")
     parser.add_argument("--align", choices=("hard", "soft"), default="soft")
     settings = parser.parse_args(arguments)
     if settings.data is None:
         parser.error("set POLYREF_DATA to the folder with the data sets")
-    model, rows = default_encoder(), []
-    chosen: dict[str, tuple[Rule | None, ContextEncoder | None]] = {
-        "BLEU alone": (None, None),
-        "content, form": (RULES["content, form"], None),
-        CHOSEN: (RULES[CHOSEN], model),
-    }
+    rows = []
     for name in settings.set or SETS:
         path, given = SETS[name]
-        counted = examples_of(settings.data / path, given)
-        corpus, writing = Corpus.of(counted), Usage.of(counted)
-        examples = list(islice(read(settings.data / path), settings.examples))
-        made = AlignSettings(align=settings.align)
-        lattices = [
-            Lattice.from_references([one.text for one in example.references[:given]], align=made)
-            for example in examples
-        ]
-        both = list(zip(lattices, examples, strict=True))
-        for rule_name, tools in chosen.items():
-            started = perf_counter()
-            found = [choose(*pair, corpus, writing, *tools, look_at=settings.look_at) for pair in both]
-            rows.append(row_of(name, rule_name, found, perf_counter() - started))
-    columns = [
-        f"examples with {WANTED}", "references", "depth (median / 90 % / most)", "lattice exhausted, of those short",
-        "words: twice / lost", "slots: twice / lost / no name", "per example",
-    ]  # fmt: skip
-    title = f"The best {settings.look_at:,} by BLEU, {settings.align} alignment, {settings.examples} examples"
-    print(Table(title, ["", *columns], rows).markdown())
+        usage = usage_of(examples_of(settings.data / path, given), TextSettings())
+        examples = list(islice(examples_of(settings.data / path, given), settings.examples))
+        for judge in settings.judge or get_args(Judge):
+            how = ExpandSettings(WANTED, judging=JudgeSettings(judge), align=AlignSettings(align=settings.align))
+            tally = Tally()
+            expanded = list(expand(examples, settings=how, usage=usage, tally=tally))
+            rows.append([f"{name}: {judge}", *cells(expanded, tally)])
+    remark = "Left out: sentences, or beginnings of many sentences where the search sees that none of them can pass."
+    title = f"What each judge leaves, {settings.align} alignment, at most {settings.examples} examples"
+    print(Table(title, ["", *COLUMNS], rows, [remark]).markdown())
 
 
 if __name__ == "__main__":
