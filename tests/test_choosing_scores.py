@@ -51,7 +51,8 @@ def case(
     lattice = Lattice.from_references(references)
     item = Item("coco", "1", part, "hard", references, sentence, 50.0, (), {"settled": label})
     words = tokenize(sentence, TextSettings()).words
-    return Case(item, lattice, rules_of(lattice, Usage(repeated={"the": 2, "is": 2})), words, risk)
+    lattice.rules = rules_of(lattice, Usage(repeated={"the": True, "is": True}))
+    return Case(item, lattice, words, risk)
 
 
 TWICE = 'The "Old Mill" is a cheap pub by the river (in town) called "Old Mill".'
@@ -82,10 +83,9 @@ def test_each_cause_of_the_rules_is_told(sentence, causes):
 
 
 def test_no_cause_means_that_the_search_finds_it():
-    lattice = Lattice.from_references(PAINTED)
-    rules = case(PAINTED[0], references=PAINTED).rules
+    lattice = case(PAINTED[0], references=PAINTED).lattice
     every = {one.text for one in lattice.sentences()}
-    found = set(lattice.texts(lattice.search(len(every), SearchSettings(), rules)))
+    found = set(lattice.texts(lattice.search(len(every), SearchSettings())))
     passing = {text for text in every if content(case(text, references=PAINTED))}
     assert found and found <= passing < every
     # Of sentences that differ by marks and case alone, the search takes one.

@@ -16,7 +16,7 @@ from polyref.encode import open_encoder
 from polyref.errors import InputError, SettingsError
 from polyref.example import Example, LatticeSummary, PseudoReference, Reference
 from polyref.expansion import CHUNK, ExpandSettings, expand, usage_of
-from polyref.judge import EXAMPLES_READ, JudgeSettings
+from polyref.judge import JudgeSettings
 from polyref.lattice import CompiledEngine, Lattice, PlainEngine, SearchSettings, check_references, tokenized
 from polyref.lattice import references as lattice_references
 from polyref.stats import Tally

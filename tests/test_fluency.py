@@ -32,7 +32,7 @@ def chosen(
     references: Sequence[str] | Lattice, wanted: int, margin: float, model: Asked, search: SearchSettings | None = None
 ) -> Chosen:
     lattice = references if isinstance(references, Lattice) else lattice_of(references)
-    [choice] = choose_read([lattice], [None], [wanted], Reader(model, margin), search or SearchSettings())
+    [choice] = choose_read([lattice], [wanted], Reader(model, margin), search or SearchSettings())
     return choice
 
 
@@ -94,7 +94,7 @@ def test_a_sentence_that_lies_right_at_the_floor_is_kept(gold, margin, value):
 def test_every_lattice_has_a_floor_of_its_own():
     model = Table({"a b c d x": -3.0, "a b c d e f": -0.1, "q b c d e g": -0.1})
     low, high = lattice_of(["a b c d x", "q b c d z"]), lattice_of(["a b c d e f", "q b c d e g"])
-    found = choose_read([low, high], [None] * 2, [5, 5], Reader(model, 0.0), SearchSettings())
+    found = choose_read([low, high], [5, 5], Reader(model, 0.0), SearchSettings())
     assert len(texts(found[0])) == 2
     assert texts(found[1]) == []
 
@@ -191,19 +191,19 @@ def test_no_more_are_looked_at_than_may_be_tied():
 
 def test_a_lattice_that_should_give_nothing_is_not_searched():
     model = Table({})
-    found = choose_read([lattice_of(CAT), lattice_of(MAT)], [None] * 2, [0, -3], Reader(model, 0.0), SearchSettings())
-    assert found == [Chosen((), True, {}, None)] * 2
+    found = choose_read([lattice_of(CAT), lattice_of(MAT)], [0, -3], Reader(model, 0.0), SearchSettings())
+    assert found == [Chosen((), True, {})] * 2
     assert [len(call) for call in model.calls] == [7]
 
 
 def test_no_lattices_are_fine():
-    assert choose_read([], [], [], Reader(Table({}), 0.0), SearchSettings()) == []
+    assert choose_read([], [], Reader(Table({}), 0.0), SearchSettings()) == []
 
 
 def test_all_lattices_are_asked_about_together():
     model = Drawn()
     lattices = [lattice_of(references) for references in captions(30)]
-    choose_read(lattices, [None] * 30, [5] * 30, Reader(model, 0.0), SearchSettings())
+    choose_read(lattices, [5] * 30, Reader(model, 0.0), SearchSettings())
     assert len(model.calls) <= 6
     assert len(model.calls[0]) == 90
 
@@ -315,4 +315,4 @@ def test_a_language_model_refuses_gold_references_that_it_was_not_made_for():
 
     lattice = Lattice.from_references(["a b c d", "a x c d"])
     with pytest.raises(SettingsError, match="another language"):
-        choose_read([lattice], [None], [1], Reader(French(), 0.0), SearchSettings())
+        choose_read([lattice], [1], Reader(French(), 0.0), SearchSettings())

@@ -51,7 +51,6 @@ class Case:
 
     item: Item
     lattice: Lattice
-    rules: Rules
     words: tuple[str, ...]
     risk: float
 
@@ -62,17 +61,17 @@ class Case:
     @cached_property
     def why(self) -> str | None:
         """Why `content` leaves it out, in words; None if it does not."""
-        return explain(self.lattice, self.rules, self.words)
+        return explain(self.lattice, self.words)
 
     @cached_property
     def causes(self) -> frozenset[str]:
         """Every cause for which `content` leaves it out; the search stops at the first."""
         numbers = {word: number for number, word in enumerate(self.lattice.numbering.vocabulary)}
         said = [numbers[word] for word in self.words]
-        alone = Rules((), self.rules.same)
-        found = {SAME} if explain(self.lattice, alone, self.words) else set()
-        for rule in self.rules.rules:
-            if Rules((rule,), self.rules.same).broken(said):
+        rules = self.lattice.rules or Rules((), ())
+        found = {SAME} if rules.core(said) in set(map(rules.core, self.lattice.numbering.references)) else set()
+        for rule in rules.rules:
+            if Rules((rule,), rules.same).broken(said):
                 found.add(LOST if rule.cause == TWICE and rule.holds(said) < rule.least else rule.cause)
         return frozenset([CAUSES_OF_RULES[cause] for cause in found])
 
@@ -111,8 +110,9 @@ def load_cases(data: Path | str, parts: Sequence[str] = ()) -> list[Case]:
         lattices = [Lattice.from_references(one.references, align=AlignSettings(align=one.method)) for one in own]
         words = [tokenize(one.sentence, TextSettings()).words for one in own]
         risky = risks(lattices, [[one] for one in words], usage, default_encoder())
-        rules = [rules_of(lattice, usage) for lattice in lattices]
-        cases += map(Case, own, lattices, rules, words, [risk for [risk] in risky])
+        for lattice in lattices:
+            lattice.rules = rules_of(lattice, usage)
+        cases += map(Case, own, lattices, words, [risk for [risk] in risky])
     return cases
 
 

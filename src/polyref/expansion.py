@@ -29,7 +29,7 @@ from polyref.judge import (
     kept_rules,
     rules_of,
 )
-from polyref.lattice import AutoEngine, Engine, Lattice, Rules, SearchSettings, keep, merge, prepare, tokenized
+from polyref.lattice import AutoEngine, Engine, Lattice, SearchSettings, keep, merge, prepare, tokenized
 from polyref.settings import part, setting, settings
 from polyref.stats import Tally
 from polyref.text import TextSettings, Tokens
@@ -155,7 +155,7 @@ def expand_chunk(examples: Sequence[Example], settings: ExpandSettings, tools: T
     started = perf_counter()
     baseline, encodings = prepare(settings.align, tools.encoder, [words for example in tokens for words in example])
     tally.spend("encode", started)
-    lattices = _lattices(tokens, encodings, baseline, settings, tools.engine, tally)
+    lattices = _lattices(tokens, encodings, baseline, settings, tools, tally)
     chosen = _chosen(lattices, examples, settings, tools, tally)
     return [_with_result(example, *found, settings, tally) for example, found in zip(examples, chosen, strict=True)]
 
@@ -165,7 +165,7 @@ def _lattices(
     encodings: Iterator[Encoding] | None,
     baseline: float,
     settings: ExpandSettings,
-    engine: Engine | AutoEngine,
+    tools: Tools,
     tally: Tally,
 ) -> Iterator[Lattice]:
     """Merge the references of each example."""
@@ -174,9 +174,13 @@ def _lattices(
         vectors = None if encodings is None else list(islice(encodings, len(references)))
         tally.spend("encode", started)
         started = perf_counter()
-        lattice = merge(references, vectors, settings.align, text=settings.text, baseline=baseline, engine=engine)
+        lattice = merge(references, vectors, settings.align, text=settings.text, baseline=baseline, engine=tools.engine)
         lattice.aligned = None  # large, and not needed any more
         tally.spend("lattice", started)
+        if settings.judging.judge != "bleu":
+            started = perf_counter()
+            lattice.rules = rules_of(lattice, tools.usage)
+            tally.spend("judge", started)
         yield lattice
 
 
@@ -189,27 +193,16 @@ def _chosen(
     if reader is None:
         # One lattice at a time, so that no more than one is kept.
         for lattice, count in zip(lattices, wanted, strict=True):
-            rules = _rules(lattice, settings, tools, tally)
             started = perf_counter()
-            chosen = choose(lattice, rules, count, settings.search)
+            chosen = choose(lattice, count, settings.search)
             tally.spend("search", started)
             yield lattice, chosen
     else:
         together = list(lattices)
-        of_all = [_rules(lattice, settings, tools, tally) for lattice in together]
         started = perf_counter()
-        of_each = choose_read(together, of_all, wanted, reader, settings.search)
+        of_each = choose_read(together, wanted, reader, settings.search)
         tally.spend("search", started)
         yield from zip(together, of_each, strict=True)
-
-
-def _rules(lattice: Lattice, settings: ExpandSettings, tools: Tools, tally: Tally) -> Rules | None:
-    if settings.judging.judge == "bleu":
-        return None
-    started = perf_counter()
-    rules = rules_of(lattice, tools.usage)
-    tally.spend("judge", started)
-    return rules
 
 
 def _with_result(example: Example, lattice: Lattice, chosen: Chosen, settings: ExpandSettings, tally: Tally) -> Example:
@@ -221,7 +214,7 @@ def _with_result(example: Example, lattice: Lattice, chosen: Chosen, settings: E
     tally.left_out.update(chosen.left_out)
     kept = None
     if settings.keep_lattice:
-        kept = keep(lattice, None if chosen.rules is None else kept_rules(chosen.rules))
+        kept = keep(lattice, None if lattice.rules is None else kept_rules(lattice.rules))
     summary = LatticeSummary(lattice.count, lattice.penalty, chosen.exact, kept)
     return replace(example, pseudo_references=pseudo, lattice=summary)
 

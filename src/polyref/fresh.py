@@ -22,7 +22,7 @@ from polyref.errors import InputError, SettingsError
 from polyref.example import Example, PseudoReference
 from polyref.expansion import CHUNK, Tools
 from polyref.judge import LOOKED_AT, Reader, judged, restored_rules, written
-from polyref.lattice import AutoEngine, Candidate, Engine, Found, Lattice, Rules, SearchSettings, restore
+from polyref.lattice import AutoEngine, Candidate, Engine, Found, Lattice, SearchSettings, restore
 from polyref.settings import required, setting, settings
 
 By = Literal["uniform", "rank"]
@@ -95,9 +95,9 @@ def draw_fresh(
         chunk = examples[start : start + CHUNK]
         sources = (_source(example, settings, search, epoch, tools.engine) for example in chunk)
         if settings.fluency is None:
-            for lattice, rules, candidates, wanted in sources:
+            for lattice, candidates, wanted in sources:
                 passing = _of_epoch(list(islice(candidates, wanted)), settings, epoch)
-                found.append(tuple(written(lattice, _as_found(passing), rules)))
+                found.append(tuple(written(lattice, _as_found(passing))))
         else:
             fluent = _fluent(list(sources), Reader(tools.model(), settings.fluency))
             found += [tuple(_of_epoch(passing, settings, epoch)) for passing in fluent]
@@ -117,7 +117,6 @@ class _Source(NamedTuple):
     """
 
     lattice: Lattice
-    rules: Rules | None
     found: Iterator[Candidate]
     wanted: int  # how many of them an epoch must know to tell which are its own
 
@@ -126,21 +125,19 @@ def _source(
     example: Example, settings: FreshSettings, search: SearchSettings, epoch: int, engine: Engine | AutoEngine
 ) -> _Source:
     if settings.by == "rank":
-        lattice, rules = _lattice_of(example, engine, share=1.0)
+        lattice = _lattice_of(example, engine, share=1.0)
         size = max(RANKED, settings.per_example)
-        best = _best(lattice, rules, size, search)
-        return _Source(lattice, rules, iter(best), min((epoch + 1) * settings.per_example, size))
+        return _Source(lattice, iter(_best(lattice, size, search)), min((epoch + 1) * settings.per_example, size))
     # Without alignment and search, less is left that the kernels do faster.
-    lattice, rules = _lattice_of(example, engine, share=1 / 8)
+    lattice = _lattice_of(example, engine, share=1 / 8)
     # One number for an example in an epoch, the same on every machine.
     text = f"{search.seed} {epoch} {example.id}".encode("utf-8", "surrogatepass")
     generator = random.Random(int.from_bytes(hashlib.blake2b(text, digest_size=16).digest(), "little"))
     most = LOOKED_AT * settings.per_example
-    shuffled = _shuffled(lattice, rules, generator, settings, search)
-    return _Source(lattice, rules, islice(shuffled, most), settings.per_example)
+    return _Source(lattice, islice(_shuffled(lattice, generator, settings, search), most), settings.per_example)
 
 
-def _lattice_of(example: Example, engine: Engine | AutoEngine, *, share: float) -> tuple[Lattice, Rules | None]:
+def _lattice_of(example: Example, engine: Engine | AutoEngine, *, share: float) -> Lattice:
     kept = None if example.lattice is None else example.lattice.kept
     if example.lattice is None or kept is None:
         problem = f'the example "{example.id}" has no kept lattice'
@@ -148,40 +145,36 @@ def _lattice_of(example: Example, engine: Engine | AutoEngine, *, share: float) 
     texts = [reference.text for reference in example.references]
     try:
         lattice = restore(texts, kept, penalty=example.lattice.penalty, engine=engine, share=share)
-        return lattice, None if kept.rules is None else restored_rules(lattice, kept.rules)
+        lattice.rules = None if kept.rules is None else restored_rules(lattice, kept.rules)
+        return lattice
     except InputError as error:
         problem = f'the example "{example.id}": {error.problem}'
         raise InputError(problem, error.cure, line=example.line) from None
 
 
 def _shuffled(
-    lattice: Lattice,
-    rules: Rules | None,
-    generator: random.Random,
-    settings: FreshSettings,
-    search: SearchSettings,
+    lattice: Lattice, generator: random.Random, settings: FreshSettings, search: SearchSettings
 ) -> Iterator[Candidate]:
     """The sentences that reach the floor, in a random order."""
     tries = max(LEAST_TRIES, TRIES * settings.per_example)
     drawn: set[tuple[int, ...]] = set()
-    for candidate in lattice.draws(generator, min_bleu=settings.min_bleu, tries=tries, rules=rules):
-        drawn.add(candidate.words if rules is None else rules.core(candidate.words))
+    for candidate in lattice.draws(generator, min_bleu=settings.min_bleu, tries=tries):
+        drawn.add(candidate.words if candidate.core is None else candidate.core)
         yield candidate
     if lattice.count <= tries:
         return
-    best = _best(lattice, rules, RANKED, replace(search, node_budget=_NODES_FOR_POOL))
-    rest = [one for one in best if (one.words if rules is None else rules.core(one.words)) not in drawn]
+    best = _best(lattice, RANKED, replace(search, node_budget=_NODES_FOR_POOL))
+    rest = [one for one in best if (one.words if one.core is None else one.core) not in drawn]
     generator.shuffle(rest)
     yield from rest
 
 
-def _best(lattice: Lattice, rules: Rules | None, size: int, search: SearchSettings) -> list[Candidate]:
-    found, word = lattice.search(size, search, rules), lattice.automaton.word
+def _best(lattice: Lattice, size: int, search: SearchSettings) -> list[Candidate]:
+    found, rules = lattice.search(size, search), lattice.rules
+    numbered = zip(found.arcs, found.orders, found.products, lattice.numbered(found), found.crossings, strict=True)
     return [
-        Candidate(tuple(arcs), order, product, 0, tuple([word[arc] for arc in arcs]), crossings)
-        for arcs, order, product, crossings in zip(
-            found.arcs, found.orders, found.products, found.crossings, strict=True
-        )
+        Candidate(tuple(arcs), order, product, 0, tuple(words), crossings, None if rules is None else rules.core(words))
+        for arcs, order, product, words, crossings in numbered
     ]
 
 
@@ -210,7 +203,7 @@ def _fluent(sources: Sequence[_Source], reader: Reader) -> list[list[PseudoRefer
         words = [lattice.words(new) for lattice, new in zip(lattices, found, strict=True)]
         verdicts = reader.verdicts(lattices, [floors[k] for k in waiting], words)
         for k, new, said in zip(waiting, found, verdicts, strict=True):
-            sentences = zip(judged(sources[k].lattice, new, sources[k].rules, said), said, strict=True)
+            sentences = zip(judged(sources[k].lattice, new, said), said, strict=True)
             passing[k] += [sentence for sentence, verdict in sentences if verdict.cause is None]
         goes_on = [bool(new.lengths) for new in found]
         waiting = [k for k, on in zip(waiting, goes_on, strict=True) if on and len(passing[k]) < sources[k].wanted]

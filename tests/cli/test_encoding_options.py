@@ -163,7 +163,7 @@ def test_word_vectors_leave_judging_to_the_built_in_model(run, tmp_path: Path):
     [
         (
             ["--language-model", "english"],
-            "--language-model judges fluency and seams, and is asked for neither; set --fluency, or set --judge to seams",
+            "--language-model judges fluency and seams, and is asked for neither; set --fluency, or set --judge to",
         ),
         (["--cache", "folder"], "--cache has no effect without --align soft; add that, or leave it out"),
         (["--fluency", "1000"], "--fluency is 1000.0; give a number from -100 to 100, such as 0"),

@@ -25,7 +25,8 @@ def why(references: Sequence[str], sentence: str, usage: Usage = NOTHING, **sett
     lattice = Lattice.from_references(references, engine="plain", **settings)  # type: ignore[arg-type]
     found = lattice.sentence(sentence)
     assert found is not None, "the lattice has no such sentence"
-    return explain(lattice, rules_of(lattice, usage), found.words)
+    lattice.rules = rules_of(lattice, usage)
+    return explain(lattice, found.words)
 
 
 # -- twice ------------------------------------------------------------------------------------------------------------
@@ -113,8 +114,8 @@ def test_punctuation_and_case_make_no_new_sentence(fold_case):
     references = ["The mill is old.", "the mill is old", "mill, old"]
     text = TextSettings(fold_case=fold_case)
     lattice = Lattice.from_references(references, text=text, engine="plain")
-    rules = rules_of(lattice, NOTHING)
-    said = [explain(lattice, rules, sentence.words) for sentence in lattice.sentences()]
+    lattice.rules = rules_of(lattice, NOTHING)
+    said = [explain(lattice, sentence.words) for sentence in lattice.sentences()]
     assert "differs from a reference by punctuation or case alone" in said
 
 
@@ -122,7 +123,8 @@ def test_of_two_that_differ_by_marks_only_the_better_one_is_chosen():
     references = ["a man sits on a horse .", "a man rides a horse", "one man sits on his horse"]
     lattice = Lattice.from_references(references, engine="plain")
     by_bleu = [sentence.words for sentence in lattice.best(50, SearchSettings(min_bleu=0))]
-    chosen = [sentence.words for sentence in lattice.best(50, SearchSettings(min_bleu=0), rules_of(lattice, NOTHING))]
+    lattice.rules = rules_of(lattice, NOTHING)
+    chosen = [sentence.words for sentence in lattice.best(50, SearchSettings(min_bleu=0))]
     cores = [tuple(word for word in words if word != ".") for words in chosen]
     assert len(set(cores)) == len(cores)
     assert len({tuple(word for word in words if word != ".") for words in by_bleu}) < len(by_bleu)

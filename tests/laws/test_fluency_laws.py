@@ -13,7 +13,7 @@ from polyref.lattice import Lattice, SearchSettings
 
 
 def chosen(lattice: Lattice, wanted: int, margin: float, model: Asked, search: SearchSettings) -> Chosen:
-    [choice] = choose_read([lattice], [None], [wanted], Reader(model, margin), search)
+    [choice] = choose_read([lattice], [wanted], Reader(model, margin), search)
     return choice
 
 
@@ -75,5 +75,5 @@ def test_a_lattice_gives_the_same_alone_and_among_others(plain, lattice_of, chun
     alone = {id(lattice): chosen(lattice, wanted, 0.1, Drawn(), SearchSettings()) for lattice, wanted in pairs}
     order.shuffle(pairs)
     lattices, wanted = zip(*pairs, strict=True)
-    together = choose_read(lattices, [None] * len(lattices), wanted, Reader(Drawn(), 0.1), SearchSettings())
+    together = choose_read(lattices, wanted, Reader(Drawn(), 0.1), SearchSettings())
     assert together == [alone[id(lattice)] for lattice in lattices]

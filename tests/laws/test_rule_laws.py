@@ -111,8 +111,9 @@ def fewest_crossings(references: Sequence[Words], words: Words) -> int:
     return fewest[-1] - 1
 
 
-def words_of(lattice: Lattice, rules: Rules, size: int, settings: SearchSettings) -> list[Words]:
-    return list(map(tuple, lattice.numbered(lattice.search(size, settings, rules))))
+def with_rules(lattice: Lattice, rules: Rules) -> Lattice:
+    lattice.rules = rules
+    return lattice
 
 
 @pytest.mark.usefixtures("way")
@@ -121,10 +122,10 @@ def test_the_best_are_the_first_of_everything_that_passes(
     engine: Engine, lattice_of: MakeLattice, drawn: tuple[Case, Rules], settings: SearchSettings, size: int
 ) -> None:
     case, rules = drawn
-    lattice = lattice_of(engine, *case)
+    lattice = with_rules(lattice_of(engine, *case), rules)
     assume(lattice.count <= LISTED)
     everything = Everything(lattice, rules, settings)
-    found = lattice.search(size, settings, rules)
+    found = lattice.search(size, settings)
     assert list(map(tuple, lattice.numbered(found))) == everything.best[:size]
     assert found.crossings == [fewest_crossings(everything.gold, words) for words in everything.best[:size]]
     assert found.exact
@@ -141,7 +142,9 @@ def test_nobody_can_tell_the_engines_apart(
     compiled: CompiledEngine, lattice_of: MakeLattice, drawn: tuple[Case, Rules], settings: SearchSettings, size: int
 ) -> None:
     case, rules = drawn
-    plain, fast = (lattice_of(engine, *case).search(size, settings, rules) for engine in (PlainEngine(), compiled))
+    plain, fast = (
+        with_rules(lattice_of(engine, *case), rules).search(size, settings) for engine in (PlainEngine(), compiled)
+    )
     assert plain == fast
 
 
@@ -151,9 +154,9 @@ def test_drawn_ties_are_as_good_as_listed_ones(
     engine: Engine, lattice_of: MakeLattice, drawn: tuple[Case, Rules], settings: SearchSettings, size: int
 ) -> None:
     case, rules = drawn
-    lattice = lattice_of(engine, *case)
-    hurried = lattice.search(size, settings, rules)
-    listed = lattice.search(size, SearchSettings(settings.seed, settings.min_bleu), rules)
+    lattice = with_rules(lattice_of(engine, *case), rules)
+    hurried = lattice.search(size, settings)
+    listed = lattice.search(size, SearchSettings(settings.seed, settings.min_bleu))
     assert lattice.bleus(hurried)[:1] == lattice.bleus(listed)[:1]
     everything = Everything(lattice, rules, settings)
     sentences = list(map(tuple, lattice.numbered(hurried)))
@@ -167,10 +170,10 @@ def test_fresh_draws_keep_the_rules_and_no_core_comes_twice(
     engine: Engine, lattice_of: MakeLattice, drawn: tuple[Case, Rules], seed: int
 ) -> None:
     case, rules = drawn
-    lattice = lattice_of(engine, *case)
+    lattice = with_rules(lattice_of(engine, *case), rules)
     assume(lattice.count <= LISTED)
     everything = Everything(lattice, rules, SearchSettings(min_bleu=0))
-    found = list(lattice.draws(random.Random(seed), min_bleu=0, tries=lattice.count, rules=rules))
+    found = list(lattice.draws(random.Random(seed), min_bleu=0, tries=lattice.count))
     assert {everything.core(one.words) for one in found} == {everything.core(words) for words in everything.best}
     assert len(found) == len(everything.best)
     assert all(one.crossings == fewest_crossings(everything.gold, one.words) for one in found)

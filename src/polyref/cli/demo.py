@@ -9,6 +9,8 @@ from polyref.cli import options as o
 from polyref.data import open_output, sample_examples
 from polyref.errors import SettingsError
 from polyref.example import Example
+from polyref.expansion import usage_of
+from polyref.judge import Usage, rules_of
 from polyref.lattice import Lattice, Sentence
 from polyref.settings import setting, settings
 from polyref.text import TextSettings
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 
 # One colour per reference; told apart on light and on dark terminals.
 _COLOURS = ("cyan", "magenta", "green", "yellow", "blue", "red", "bright_cyan", "bright_magenta")
+_TEXT = TextSettings("characters")  # Chinese and Japanese by the character; for all others, this cuts words
 _LOOKED_AT = 40  # of the best sentences, for three that are worth showing
 
 
@@ -54,7 +57,9 @@ def demo(
 
     if page is not None and not page.endswith((".html", ".htm")):
         raise SettingsError(f"{page}: the page is HTML", "end the name in .html")
-    shown = [_look_at(example, settings.best) for example in sample_examples()]
+    examples = list(sample_examples())
+    usage = usage_of(examples, _TEXT)
+    shown = [_look_at(example, usage, settings.best) for example in examples]
     console = Console(highlight=False, soft_wrap=True)
     for one in _most_interesting(shown, settings.examples):
         _print(one, console)
@@ -66,10 +71,9 @@ def demo(
         console.print(f"All {len(shown)} lattices, drawn: {o.printable(page)}", markup=False)
 
 
-def _look_at(example: Example, best: int) -> _Shown:
-    # Chinese and Japanese by the character; for all others, this cuts words.
-    text = TextSettings("characters")
-    lattice = Lattice.from_references([reference.text for reference in example.references], text=text)
+def _look_at(example: Example, usage: Usage, best: int) -> _Shown:
+    lattice = Lattice.from_references([reference.text for reference in example.references], text=_TEXT)
+    lattice.rules = rules_of(lattice, usage)
     return _Shown(example, lattice, _varied(lattice, best))
 
 

@@ -27,7 +27,7 @@ from polyref.example import Example
 from polyref.expansion import usage_of
 from polyref.files import writing
 from polyref.judge import EXAMPLES_READ, JudgeSettings, Usage, explain, rules_of, written
-from polyref.lattice import Lattice, Rules, SearchSettings, Sentence, engine_named
+from polyref.lattice import Lattice, SearchSettings, Sentence, engine_named
 from polyref.scale import ToolSettings
 from polyref.settings import setting, settings
 from polyref.text import TextSettings
@@ -99,26 +99,21 @@ def lattice(
         examples = chain(first, examples)
     lattices = lattices_of(file, examples, drawing.id, align, text, tools)
     for example, merged, path in with_files(file, lattices, output):
-        rules = None if usage is None else rules_of(merged, usage)
+        merged.rules = None if usage is None else rules_of(merged, usage)
         if path is not None:
             with about(file, example):
                 check_drawable(merged, path)
-        report = _report(example, merged, show, scored, search, rules)
+        report = _report(example, merged, show, scored, search)
         if path is not None:
             with about(file, example):
-                marked = _highlighted(merged, highlight, search, rules)
+                marked = _highlighted(merged, highlight, search)
                 merged.save(path, highlight=marked, theme=drawing.theme, title=drawing.title, steps=show.steps)
         told = (f"{o.printable(line)}\n" for line in _lines(report, example))
         o.tell(o.one_object(report) if as_json else "".join(told))
 
 
 def _report(
-    example: Example,
-    merged: Lattice,
-    show: ShowSettings,
-    scored: list[str] | None,
-    search: SearchSettings,
-    rules: Rules | None,
+    example: Example, merged: Lattice, show: ShowSettings, scored: list[str] | None, search: SearchSettings
 ) -> dict[str, Any]:
     """What is told about a lattice."""
     report: dict[str, Any] = {
@@ -142,10 +137,10 @@ def _report(
             for step in merged.steps()
         ]
     if show.best:
-        best = written(merged, merged.search(show.best, search, rules), rules)
+        best = written(merged, merged.search(show.best, search))
         report["best"] = [
             {"text": one.text, "bleu": round(one.bleu, 2)}
-            | ({} if rules is None else {"content": one.content, "crossings": one.crossings})
+            | ({} if merged.rules is None else {"content": one.content, "crossings": one.crossings})
             for one in best
         ]
     if show.listed:
@@ -153,26 +148,24 @@ def _report(
     if show.sample:
         report["sample"] = [sentence.text for sentence in merged.sample(show.sample, search.seed)]
     if scored is not None:
-        report["score"] = [_scored(given, merged, rules) for given in scored]
+        report["score"] = [_scored(given, merged) for given in scored]
     return report
 
 
-def _scored(given: str, merged: Lattice, rules: Rules | None) -> dict[str, Any]:
+def _scored(given: str, merged: Lattice) -> dict[str, Any]:
     sentence = merged.sentence(given)
     scored = {"text": given, "bleu": round(merged.bleu(given), 2), "in_lattice": sentence is not None}
-    if sentence is None or rules is None:
+    if sentence is None or merged.rules is None:
         return scored
-    return scored | {"left_out": explain(merged, rules, sentence.words)}
+    return scored | {"left_out": explain(merged, sentence.words)}
 
 
-def _highlighted(
-    merged: Lattice, wanted: str, search: SearchSettings, rules: Rules | None
-) -> Sentence | int | str | None:
+def _highlighted(merged: Lattice, wanted: str, search: SearchSettings) -> Sentence | int | str | None:
     """The sentence that --highlight names, by the same settings as --best."""
     if not wanted.isdecimal():
         return wanted
     rank = int(wanted)
-    best = merged.best(rank, search, rules) if 0 < rank <= MOST_SENTENCES else []
+    best = merged.best(rank, search) if 0 < rank <= MOST_SENTENCES else []
     return best[-1] if best and len(best) == rank else rank
 
 

@@ -1,6 +1,6 @@
 """Choose the best new sentences of lattices by BLEU among those that pass every judgement.
 
-In:   lattices with their rules, the number of new sentences wanted of each, and a reader: a language model.
+In:   lattices, the number of new sentences wanted of each, and a reader: a language model.
 Out:  of each lattice, the best new sentences that pass, with their judgements.
 Not:  rules, which the search applies (lattice/); the language model (encode/); the risk of seams (seams.py).
 
@@ -22,7 +22,7 @@ from polyref.errors import SettingsError
 from polyref.example import PseudoReference
 from polyref.judge.seams import LIMIT, risks
 from polyref.judge.usage import Usage
-from polyref.lattice import CAUSES, Found, Lattice, Rules, SearchSettings
+from polyref.lattice import CAUSES, Found, Lattice, SearchSettings
 
 # Of each example, the best sentences by BLEU that are looked at, for each that is wanted.
 LOOKED_AT = 32
@@ -104,49 +104,42 @@ class Chosen(NamedTuple):
     pseudo_references: tuple[PseudoReference, ...]
     exact: bool
     left_out: dict[str, int]
-    rules: Rules | None
 
 
-def written(lattice: Lattice, found: Found, rules: Rules | None) -> Iterator[PseudoReference]:
+def written(lattice: Lattice, found: Found) -> Iterator[PseudoReference]:
     """Sentences that a search found, with the judgements that need no reader."""
-    texts, bleus = lattice.texts(found), lattice.bleus(found)
+    texts, bleus, rules = lattice.texts(found), lattice.bleus(found), lattice.rules
     if rules is None:
         return map(PseudoReference, texts, bleus)
     contents = rules.coverage(lattice.numbered(found)) if rules.shared else repeat(None)
     return map(PseudoReference, texts, bleus, repeat(False), repeat(None), contents, found.crossings)
 
 
-def judged(
-    lattice: Lattice, found: Found, rules: Rules | None, verdicts: Sequence[Verdict]
-) -> Iterator[PseudoReference]:
+def judged(lattice: Lattice, found: Found, verdicts: Sequence[Verdict]) -> Iterator[PseudoReference]:
     """The same with what a reader has measured."""
-    for sentence, verdict in zip(written(lattice, found, rules), verdicts, strict=True):
+    for sentence, verdict in zip(written(lattice, found), verdicts, strict=True):
         yield replace(sentence, fluency=verdict.fluency, risk=verdict.risk)
 
 
-def choose(lattice: Lattice, rules: Rules | None, wanted: int, search: SearchSettings) -> Chosen:
+def choose(lattice: Lattice, wanted: int, search: SearchSettings) -> Chosen:
     """The best new sentences of one lattice, without a reader."""
-    found = lattice.search(wanted, search, rules)
-    return Chosen(tuple(written(lattice, found, rules)), found.exact, _left_out(found), rules)
+    found = lattice.search(wanted, search)
+    return Chosen(tuple(written(lattice, found)), found.exact, _left_out(found))
 
 
 def choose_read(
-    lattices: Sequence[Lattice],
-    rules: Sequence[Rules | None],
-    wanted: Sequence[int],
-    reader: Reader,
-    search: SearchSettings,
+    lattices: Sequence[Lattice], wanted: Sequence[int], reader: Reader, search: SearchSettings
 ) -> list[Chosen]:
     """The best new sentences of each lattice that pass the reader."""
     floors = reader.floors(lattices)
-    chosen = [Chosen((), True, {}, of_one) for of_one in rules]
+    chosen = [Chosen((), True, {}) for _ in lattices]
     # By their words: a search that ran out of its budget need not begin with what a smaller one found.
     known: list[dict[tuple[str, ...], Verdict]] = [{} for _ in lattices]
     most = [max(count, min(LOOKED_AT * count, search.tie_limit)) for count in wanted]
     asked = [min(2 * count, limit) for count, limit in zip(wanted, most, strict=True)]
     waiting = [k for k, count in enumerate(wanted) if count > 0]
     while waiting:
-        found = {k: lattices[k].search(asked[k], search, rules[k]) for k in waiting}
+        found = {k: lattices[k].search(asked[k], search) for k in waiting}
         words = {k: lattices[k].words(found[k]) for k in waiting}
         unread = [[one for one in words[k] if one not in known[k]] for k in waiting]
         verdicts = reader.verdicts([lattices[k] for k in waiting], [floors[k] for k in waiting], unread)
@@ -160,12 +153,12 @@ def choose_read(
                 again.append(k)
                 asked[k] = min(2 * asked[k], most[k])
                 continue
-            sentences = list(judged(lattices[k], found[k], rules[k], said))
+            sentences = list(judged(lattices[k], found[k], said))
             pseudo = tuple([sentences[n] for n in passing])
             exact = found[k].exact and (is_enough or len(said) < asked[k])
             seen = said[: passing[-1] + 1] if is_enough else said
             causes = Counter([verdict.cause for verdict in seen if verdict.cause is not None])
-            chosen[k] = Chosen(pseudo, exact, _left_out(found[k]) | causes, rules[k])
+            chosen[k] = Chosen(pseudo, exact, _left_out(found[k]) | causes)
         waiting = again
     return chosen
 

@@ -104,7 +104,7 @@ def _content(lattice: Lattice, usage: Usage) -> tuple[list[Rule], tuple[tuple[tu
             limits[(part,)] = (int(least), most.get(part, 1) if is_bound else NO_LIMIT)
         group = alike.get(part)
         if group is None:
-            if not repeats:
+            if not usage.repeated.get(part):
                 saying[(part,)] = holding[part]
         else:
             counts = [sum([one[other] for other in group]) for one in said]
@@ -215,8 +215,9 @@ def _same_but_case(lattice: Lattice) -> tuple[int, ...]:
 # -- in words ---------------------------------------------------------------------------------------------------------
 
 
-def explain(lattice: Lattice, rules: Rules, words: Sequence[str]) -> str | None:
-    """Why a sentence of the lattice is left out; None if it is not."""
+def explain(lattice: Lattice, words: Sequence[str]) -> str | None:
+    """Why a sentence of the lattice is left out by its rules; None if it is not."""
+    rules = lattice.rules or Rules((), tuple(range(len(lattice.numbering.vocabulary))))
     vocabulary = lattice.numbering.vocabulary
     numbers = {word: number for number, word in enumerate(vocabulary)}
     sentence = [numbers[word] for word in words]

@@ -44,8 +44,8 @@ def parts(word: str) -> tuple[str, ...]:
 class Usage:
     """What is known of a file's words; without any, nothing.
 
-    `repeated` tells of words whether people often say them twice in one reference, as far as enough references have them;
-    `common` are the words that most examples have, each with their number.
+    `repeated` tells whether people often say a word twice in one reference, where enough references have it. `common`
+    are the words that most examples have, with the number of those.
     `alternatives` has for each word those that stand for it, with the evidence: how many more references than it takes
     were expected to have both, had words been drawn by chance. An example's own references are no evidence.
     """

@@ -25,7 +25,7 @@ from polyref.lattice.engine import AutoEngine, Engine, EngineName, PlainEngine, 
 from polyref.lattice.plain.automaton import START, Automaton
 from polyref.lattice.plain.ranking import Candidate, floors_for, word_hashes
 from polyref.lattice.plain.rules import Rules
-from polyref.lattice.plain.sampling import best_of_sample, draw_new
+from polyref.lattice.plain.sampling import Admission, best_of_sample, draw_new
 from polyref.lattice.plain.search import Found, SearchSettings, Task
 from polyref.lattice.references import Numbering, prepare, tokenized
 from polyref.lattice.writing import Writer
@@ -90,6 +90,7 @@ class Lattice:
     text: TextSettings
     penalty: float | None
     aligned: Aligned | None = None
+    rules: Rules | None = None  # which its new sentences must keep to be drawn or found
 
     def __post_init__(self) -> None:
         self.count, self.deterministic = self.automaton.count, self.automaton.deterministic
@@ -187,22 +188,18 @@ class Lattice:
         generator = random.Random(seed % 2**64)  # random takes -5 for 5
         return [self._sentence(self.automaton.path(generator.randrange(self.count))) for _ in range(size)]
 
-    def draws(
-        self, generator: random.Random, *, min_bleu: float, tries: int, rules: Rules | None = None
-    ) -> Iterator[Candidate]:
+    def draws(self, generator: random.Random, *, min_bleu: float, tries: int) -> Iterator[Candidate]:
         """New sentences that score at least `min_bleu`, in a random order; none comes twice. `tries` are looked at."""
         marks, matcher = self.numbering.marks().tolist(), self.engine.matcher(self.numbering)
-        references = self.numbering.references
-        return draw_new(
-            self.automaton, references, marks, matcher, generator, min_bleu=min_bleu, tries=tries, rules=rules
-        )
+        admission = Admission(self.numbering.references, marks, self.rules)
+        return draw_new(self.automaton, admission, matcher, generator, min_bleu=min_bleu, tries=tries)
 
-    def best(self, size: int, settings: SearchSettings | None = None, rules: Rules | None = None) -> list[Sentence]:
+    def best(self, size: int, settings: SearchSettings | None = None) -> list[Sentence]:
         """The best sentences by BLEU against the gold references that are not gold themselves, best first."""
-        return list(map(self._sentence, self.search(size, settings or SearchSettings(), rules).arcs))
+        return list(map(self._sentence, self.search(size, settings or SearchSettings()).arcs))
 
-    def search(self, size: int, settings: SearchSettings, rules: Rules | None = None) -> Found:
-        """What `best` finds, as arcs and counts, and whether it is exact. With rules, only what passes them."""
+    def search(self, size: int, settings: SearchSettings) -> Found:
+        """What `best` finds, as arcs and counts, and whether it is exact."""
         wanted = min(size, self.new)
         if wanted < 1:
             return Found.of([], exact=self.deterministic, nodes=0)
@@ -216,7 +213,7 @@ class Lattice:
             node_budget=settings.node_budget,
             tie_limit=settings.tie_limit,
             max_bounds=None if self.count <= LIST_LIMIT else MAX_BOUNDS,
-            rules=rules,
+            rules=self.rules,
         )
         found = self.engine.search(self.numbering, self.automaton, task)
         if found is None:

@@ -32,6 +32,7 @@ class Admission:
     """Which sentences the search admits whatever their score: new ones, with marks that people set so, by the rules."""
 
     def __init__(self, references: Sequence[tuple[int, ...]], marks: Sequence[bool], rules: Rules | None):
+        self.references = references
         self._gold = set(references)
         self._rules, self._cores = rules, set() if rules is None else set(map(rules.core, references))
         self._pieces = Pieces(references)
@@ -92,26 +93,24 @@ def _admitted(
 
 def draw_new(
     automaton: Automaton,
-    references: Sequence[tuple[int, ...]],
-    marks: Sequence[bool],
+    admission: Admission,
     count_matches: Matcher,
     generator: random.Random,
     *,
     min_bleu: float,
     tries: int,
-    rules: Rules | None = None,
 ) -> Iterator[Candidate]:
     """New sentences that score at least `min_bleu`, in a random order; none comes twice. `tries` are looked at."""
-    scale = BleuScale(map(len, references))
+    scale = BleuScale(map(len, admission.references))
     seen: set[tuple[int, ...]] = set()  # where what counts as the same sentence may have several numbers
     numbers = islice(numbers_once(automaton.count, generator), tries)
-    for found in _admitted(automaton, numbers, Admission(references, marks, rules), count_matches):
+    for found in _admitted(automaton, numbers, admission, count_matches):
         if min_bleu and (found.order < MAX_ORDER or scale.value(found.length, found.product) < min_bleu):
             continue
         known = found.words if found.core is None else found.core
         if known not in seen:
             yield found
-            if rules is not None or not automaton.deterministic:
+            if found.core is not None or not automaton.deterministic:
                 seen.add(known)
 
 
