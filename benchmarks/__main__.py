@@ -18,7 +18,20 @@ from benchmarks.machine import facts
 from benchmarks.table import Table
 
 PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"
-TOPICS = ("bleu", "align", "pipeline", "search", "encode", "train", "score", "stream", "workers", "memory", "startup")
+TOPICS = (
+    "bleu",
+    "align",
+    "pipeline",
+    "search",
+    "judge",
+    "encode",
+    "train",
+    "score",
+    "stream",
+    "workers",
+    "memory",
+    "startup",
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -111,7 +111,7 @@ def written(lattice: Lattice, found: Found) -> Iterator[PseudoReference]:
     texts, bleus, rules = lattice.texts(found), lattice.bleus(found), lattice.rules
     if rules is None:
         return map(PseudoReference, texts, bleus)
-    contents = rules.coverage(lattice.numbered(found)) if rules.shared else repeat(None)
+    contents = rules.coverage(lattice.automaton.word, found.path) if rules.shared else repeat(None)
     return map(PseudoReference, texts, bleus, repeat(False), repeat(None), contents, found.crossings)
 
 

@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import combinations, pairwise
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from polyref.align.veto import traits_of
 from polyref.errors import InputError
@@ -47,10 +47,26 @@ class JudgeSettings:
     )
 
 
+class _Facts(NamedTuple):
+    """What is known of a word by itself."""
+
+    parts: tuple[str, ...]
+    negates: bool
+    is_mark: bool
+    is_paired: bool  # a bracket or a quote
+
+
+@lru_cache(maxsize=1 << 16)
+def _facts(word: str) -> _Facts:
+    negates = any(traits_of(part, ("negation",))[0] == "not" for part in (word, *parts(word)))
+    return _Facts(parts(word), negates, is_mark(word), word in _PAIRED)
+
+
 def rules_of(lattice: Lattice, usage: Usage) -> Rules:
     """The rules of an example."""
-    rules, shared = _content(lattice, usage)
-    return Rules((*rules, *_form(lattice)), _same_but_case(lattice), shared)
+    facts = list(map(_facts, lattice.numbering.vocabulary))
+    rules, shared = _content(lattice, usage, facts)
+    return Rules((*rules, *_form(lattice, facts)), _same_but_case(lattice, facts), shared)
 
 
 def kept_rules(rules: Rules) -> tuple[tuple[int, ...], ...]:
@@ -71,77 +87,86 @@ def restored_rules(lattice: Lattice, kept: Sequence[tuple[int, ...]]) -> Rules:
         problem, cure = "the kept rules do not fit its references", "run polyref expand --keep-lattice again"
         raise InputError(problem, cure)
     content = [Rule(TWICE, least, NO_LIMIT if most < 0 else most, tuple(words)) for least, most, *words in kept]
-    return Rules((*content, *_form(lattice)), _same_but_case(lattice))
+    facts = list(map(_facts, lattice.numbering.vocabulary))
+    return Rules((*content, *_form(lattice, facts)), _same_but_case(lattice, facts))
 
 
 # -- content ----------------------------------------------------------------------------------------------------------
 
 
-def _content(lattice: Lattice, usage: Usage) -> tuple[list[Rule], tuple[tuple[tuple[int, ...], int], ...]]:
+def _content(
+    lattice: Lattice, usage: Usage, facts: Sequence[_Facts]
+) -> tuple[list[Rule], tuple[tuple[tuple[int, ...], int], ...]]:
     """The rules, and what most references say."""
-    vocabulary, references = lattice.numbering.vocabulary, lattice.numbering.references
-    cut = list(map(parts, vocabulary))
+    references, size = lattice.numbering.references, len(lattice.numbering.references)
+    cut = [fact.parts for fact in facts]
     spelled: dict[str, list[int]] = {}  # for each part, the words that have it
+    columns: dict[str, list[int]] = {}  # and how often each reference says it
     for number, of_word in enumerate(cut):
         for part in of_word:
-            spelled.setdefault(part, []).append(number)
-    said = [Counter([part for word in reference for part in cut[word]]) for reference in references]
-    holding: Counter[str] = Counter()  # references that have a part
-    most: dict[str, int] = {}  # how often the one that says it most says it, if that is more than once
-    for one in said:
-        holding.update(one.keys())
-        most.update([(part, count) for part, count in one.items() if count > most.get(part, 1)])
+            if part in spelled:
+                spelled[part].append(number)
+            else:
+                spelled[part], columns[part] = [number], [0] * size
+    for place, reference in enumerate(references):
+        for word in reference:
+            for part in cut[word]:
+                columns[part][place] += 1
+    holding = {part: size - column.count(0) for part, column in columns.items()}  # references that say it
     # No path says a word more often than there are arcs with it: most limits cannot be broken, and are left out.
     arcs = Counter(lattice.automaton.word)
-    room = {part: sum([arcs[word] for word in words]) for part, words in spelled.items()}
-    alike = _alike(lattice, usage, cut, said, holding)
+    alike = _alike(lattice, usage, cut, holding)
     limits: dict[tuple[str, ...], tuple[int, int]] = {}
-    saying: dict[tuple[str, ...], int] = {}  # references that say a word, or what counts as the same
-    for part in spelled:
-        least, repeats = holding[part] == len(said), usage.may_repeat(part)
-        is_bound = not repeats and room[part] > most.get(part, 1)
-        if least or is_bound:
-            limits[(part,)] = (int(least), most.get(part, 1) if is_bound else NO_LIMIT)
-        group = alike.get(part)
+    shared: dict[tuple[str, ...], int] = {}  # what is said, in these or other words, and by how many references
+    for part, column in columns.items():
+        count, words, group = holding[part], spelled[part], alike.get(part)
+        if group is None and 2 * count <= size and len(words) == 1 and arcs[words[0]] <= 1:
+            continue  # what most words are
+        most, repeats = max(column), usage.may_repeat(part)
+        together = most
         if group is None:
             if not usage.repeated.get(part):
-                saying[(part,)] = holding[part]
+                shared[(part,)] = count
+        elif group not in shared:
+            sums = list(map(sum, zip(*[columns[other] for other in group], strict=True)))
+            together, shared[group] = max(sums), size - sums.count(0)
+            is_bound = sum([arcs[word] for other in group for word in spelled[other]]) > together
+            is_needed = shared[group] == size and size not in [holding[other] for other in group]
+            limits[group] = (int(is_needed), together if is_bound else NO_LIMIT)
         else:
-            counts = [sum([one[other] for other in group]) for one in said]
-            is_bound = not repeats and sum([room[other] for other in group]) > max(counts)
-            known_least, known_most = limits.get(group, (0, NO_LIMIT))
-            needed = 0 if least else min(min(counts), 1)
-            saying[group] = len(said) - counts.count(0)
-            limits[group] = (max(needed, known_least), min(max(counts), known_most) if is_bound else known_most)
+            together = limits[group][1]
+        # What a group is limited to, its words are, too.
+        is_bound = not repeats and (group is None or together > most) and sum([arcs[word] for word in words]) > most
+        if count == size or is_bound:
+            limits[(part,)] = (int(count == size), most if is_bound else NO_LIMIT)
     rules = [
         Rule(TWICE, least, most, tuple([word for part in group for word in spelled[part]]))
         for group, (least, most) in limits.items()
         if least or most < NO_LIMIT
     ]
-    negations = tuple([number for number, word in enumerate(vocabulary) if _negates(word)])
+    negations = tuple([number for number, fact in enumerate(facts) if fact.negates])
     if negations:
         rules.append(_as_gold(Rule(TWICE, 0, 0, negations), references))
-    shared = [(group, count) for group, count in saying.items() if 2 * count > len(said)]
-    return rules, tuple([(tuple([word for part in group for word in spelled[part]]), count) for group, count in shared])
+    by_most = [(group, count) for group, count in shared.items() if 2 * count > size]
+    return rules, tuple(
+        [(tuple([word for part in group for word in spelled[part]]), count) for group, count in by_most]
+    )
 
 
 def _alike(
-    lattice: Lattice,
-    usage: Usage,
-    cut: Sequence[tuple[str, ...]],
-    said: Sequence[Counter[str]],
-    holding: Counter[str],
+    lattice: Lattice, usage: Usage, cut: Sequence[tuple[str, ...]], holding: dict[str, int]
 ) -> dict[str, tuple[str, ...]]:
     """For each part of a word that has any, the parts that count as the same, itself included; in a fixed order."""
     pairs: list[tuple[str, str]] = []
     stems: dict[str, list[str]] = {}
-    for part in holding:
+    size = len(lattice.numbering.references)
+    for part, count in holding.items():
         if len(part) >= _STEM:
             stems.setdefault(part[:_STEM], []).append(part)
         evidence = usage.alternatives.get(part)
         if evidence is not None:
             known = evidence.keys() & holding.keys()
-            pairs += [(part, o) for o in known if holding[part] * holding[o] <= evidence[o] * len(said)]
+            pairs += [(part, other) for other in known if count * holding[other] <= evidence[other] * size]
     for words in stems.values():
         if len(words) > 1:
             pairs += [pair for pair in combinations(words, 2) if _one_stem(*pair)]
@@ -176,17 +201,12 @@ def _one_stem(a: str, b: str) -> bool:
     return shared >= _STEM and len(b) - shared <= _ENDING
 
 
-@lru_cache(maxsize=1 << 16)
-def _negates(word: str) -> bool:
-    return any(traits_of(part, ("negation",))[0] == "not" for part in (word, *parts(word)))
-
-
 # -- form -------------------------------------------------------------------------------------------------------------
 
 
-def _form(lattice: Lattice) -> list[Rule]:
-    references = lattice.numbering.references
-    numbers = {word: number for number, word in enumerate(lattice.numbering.vocabulary) if word in _PAIRED}
+def _form(lattice: Lattice, facts: Sequence[_Facts]) -> list[Rule]:
+    references, vocabulary = lattice.numbering.references, lattice.numbering.vocabulary
+    numbers = {vocabulary[number]: number for number, fact in enumerate(facts) if fact.is_paired}
     rules: list[Rule] = []
     if not numbers:
         return rules
@@ -204,12 +224,12 @@ def _as_gold(rule: Rule, references: Sequence[tuple[int, ...]]) -> Rule:
     return rule._replace(least=min(held), most=max(held))
 
 
-def _same_but_case(lattice: Lattice) -> tuple[int, ...]:
+def _same_but_case(lattice: Lattice, facts: Sequence[_Facts]) -> tuple[int, ...]:
+    if lattice.text.fold_case:
+        return tuple([-1 if fact.is_mark else number for number, fact in enumerate(facts)])
     first: dict[str, int] = {}
-    words = lattice.numbering.vocabulary
-    if not lattice.text.fold_case:
-        words = [word.casefold() for word in words]
-    return tuple([-1 if is_mark(word) else first.setdefault(word, number) for number, word in enumerate(words)])
+    words = enumerate(lattice.numbering.vocabulary)
+    return tuple([-1 if facts[number].is_mark else first.setdefault(word.casefold(), number) for number, word in words])
 
 
 # -- in words ---------------------------------------------------------------------------------------------------------

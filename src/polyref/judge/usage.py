@@ -26,10 +26,10 @@ from polyref.text.tokens import is_mark
 
 EXAMPLES_READ = 1000  # the first ones of a file: enough to know its words, and soon read
 MOST_AGAIN = 10  # a word may be repeated if more than one in so many references that say it say it again
-MOST_WORDS = 2000  # the commonest, of which pairs are counted
+MOST_WORDS = 1000  # the commonest, of which pairs are counted
 ENOUGH = 20  # references with a word that tell whether it is repeated
 SHORT = 3  # letters
-_AT_ONCE = 200  # examples whose pairs are summed together
+_AT_ONCE = 2_000_000  # pairs of words that are summed together: some 60 MB
 COMMON_WORDS = 60  # in which grammar is: "a", "is", "of"
 LIFT = 1.2  # how much likelier a reference says one word if another reference of the example says the other
 
@@ -91,6 +91,7 @@ def _alternatives(examples: Sequence[Sequence[frozenset[str]]], words: Sequence[
     together, across, expected = (np.zeros(size * size) for _ in range(3))
     single, chances = np.zeros(size), 0
     waiting: list[tuple[npt.NDArray[Any], ...]] = []
+    held = 0
     for number, sets in enumerate(examples, 1):
         known = [[row[word] for word in one if word in row] for one in sets]
         used = sorted(set().union(*known))
@@ -105,11 +106,12 @@ def _alternatives(examples: Sequence[Sequence[frozenset[str]]], words: Sequence[
         waiting.append((cells.ravel(), both.ravel(), (pairs - both).ravel(), (pairs / len(sets)).ravel()))
         single[rows] += counts * others
         chances += len(sets) * others
-        if number % _AT_ONCE == 0 or number == len(examples):
+        held += len(rows) ** 2
+        if held > _AT_ONCE or number == len(examples):
             where, *sums = map(np.concatenate, zip(*waiting, strict=True))
             for total, added in zip((together, across, expected), sums, strict=True):
                 total += np.bincount(where, added, size * size)
-            waiting = []
+            waiting, held = [], 0
     evidence = expected + 1 - e * (together + 1)
     standing = (evidence >= 0) & (across * chances >= LIFT * np.outer(single, single).ravel())
     standing[:: size + 1] = False

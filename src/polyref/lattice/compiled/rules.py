@@ -10,7 +10,7 @@ from polyref.lattice.compiled.automaton import ARC_WORD
 from polyref.lattice.compiled.product import P_ARC, P_TARGET
 from polyref.lattice.compiled.ranking import U64_EMPTY, mix
 
-LEAST, MOST, CAUSE, FALLS, PARITY = 0, 1, 2, 3, 4  # the columns of limits
+LEAST, MOST, CAUSE, CEILING, PARITY = 0, 1, 2, 3, 4  # the columns of limits
 TWICE, LOST, SAME = 0, 1, 3  # causes, as the plain twin has them
 ONE, LAST_BIT = np.uint64(1), np.uint64(63)
 
@@ -71,20 +71,17 @@ def unsay(first, moves, held, word):
 
 
 @kernel(
-    "int64(int32[::1], int32[:, ::1], int32[:, ::1], uint64[::1], int32[::1], uint64[::1], uint64[:, ::1],"
-    " int32[::1], uint64[::1], uint64[::1], uint64[:, ::1], int32[::1], uint64[::1], int64, int64, int64)",
+    "int64(int32[::1], int32[:, ::1], int32[:, ::1], uint64[::1], int32[::1], uint64[::1],"
+    " int32[::1], uint64[::1], uint64[::1], uint64[::1], int64, int64, int64)",
     inline=True,
 )
-def say(
-    first, moves, limits, bits, same, reach, places,
-    held, said, core, pieces, crossed, word_hashes, depth, word, target,
-):  # fmt: skip
+def say(first, moves, limits, bits, same, reach, held, said, core, word_hashes, depth, word, target):
     """Say a word behind the first `depth` ones: -1, or why no sentence behind it can pass, and then nothing is said."""
     cause = np.int64(-1)
     for k in range(first[word], first[word + 1]):
         number = moves[k, 0]
         held[number] += moves[k, 1]
-        if cause < 0 and held[number] > limits[number, MOST] and not limits[number, FALLS]:
+        if held[number] > limits[number, CEILING] and cause < 0:
             cause = np.int64(limits[number, CAUSE])
     said[depth + 1] = said[depth] | bits[word]
     # The start state reaches everything that is watched, and what it reaches must be served in the end.
@@ -94,18 +91,30 @@ def say(
         unsay(first, moves, held, word)
         return cause
     core[depth + 1] = with_word(core[depth], word, same, word_hashes)
-    goes_on, carried = np.uint64(0), np.uint64(0)
-    for k in range(places.shape[1]):
-        here = pieces[depth, k]
-        pieces[depth + 1, k] = ((here << ONE) | carried) & places[word, k]
-        carried = here >> LAST_BIT
-        goes_on |= pieces[depth + 1, k]
-    crossed[depth + 1] = crossed[depth]
-    if goes_on == 0:
-        crossed[depth + 1] += 1
-        for k in range(places.shape[1]):
-            pieces[depth + 1, k] = places[word, k]
     return cause
+
+
+@kernel(
+    "int64(int32[:, ::1], int32[:, ::1], int32[::1], uint64[:, ::1], uint64[:, ::1], int32[::1], int64, int64)",
+    inline=True,
+)
+def cross(arcs, rows, path, places, pieces, crossed, known, depth):
+    """Find the pieces of the first `depth` words of the path, where those of `known` words are known; returns depth."""
+    while known < depth:
+        word = arcs[rows[path[known], P_ARC], ARC_WORD]
+        goes_on, carried = np.uint64(0), np.uint64(0)
+        for k in range(places.shape[1]):
+            here = pieces[known, k]
+            pieces[known + 1, k] = ((here << ONE) | carried) & places[word, k]
+            carried = here >> LAST_BIT
+            goes_on |= pieces[known + 1, k]
+        crossed[known + 1] = crossed[known]
+        if goes_on == 0:
+            crossed[known + 1] += 1
+            for k in range(places.shape[1]):
+                pieces[known + 1, k] = places[word, k]
+        known += 1
+    return depth
 
 
 @kernel("int64(int32[:, ::1], int32[::1], uint64[::1], uint64)", inline=True)

@@ -30,7 +30,17 @@ from polyref.lattice.compiled.ranking import (
     ranked_type,
     take,
 )
-from polyref.lattice.compiled.rules import cores_of, crossings, fault, places_of, reachable, say, unsay, with_word
+from polyref.lattice.compiled.rules import (
+    cores_of,
+    cross,
+    crossings,
+    fault,
+    places_of,
+    reachable,
+    say,
+    unsay,
+    with_word,
+)
 from polyref.score.kernels import LIMIT, MAX_ORDER, build_trie
 
 # The matches of a path are one number of four lanes, an order each: stepping back costs nothing.
@@ -184,9 +194,11 @@ def list_all(ground, walk, ranked, lowest_order):
     waiting[0], end[0] = first[0], first[1]
     filled = 0
     depth = 0
+    known = np.int64(0)  # words of the path whose crossings are known
     while depth >= 0:
         if waiting[depth] == end[depth]:
             depth -= 1
+            known = min(known, depth)
             if depth >= 0:
                 back(rows, left, path[depth])
                 if judged:
@@ -197,8 +209,8 @@ def list_all(ground, walk, ranked, lowest_order):
         word = arcs[rows[arc, P_ARC], ARC_WORD]
         if judged:
             cause = say(
-                rule_first, rule_moves, rule_limits, rule_bits, same, reach, places,
-                held, said, core, pieces, crossed, word_hashes, depth, word, rows[arc, P_TARGET],
+                rule_first, rule_moves, rule_limits, rule_bits, same, reach,
+                held, said, core, word_hashes, depth, word, rows[arc, P_TARGET],
             )  # fmt: skip
             if cause >= 0:
                 walk.left_out[cause] += 1
@@ -235,6 +247,7 @@ def list_all(ground, walk, ranked, lowest_order):
             if cause >= 0:
                 walk.left_out[cause] += 1
                 continue
+            known = cross(arcs, rows, path, places, pieces, crossed, known, depth)
             all_crossings = crossings(pieces, ground.ends, crossed, depth)
             if is_worse(index, counts, logs, hashes, filled, lengths, order, depth, product, all_crossings, hashed):
                 continue
@@ -309,6 +322,7 @@ def explore(ground, walk, ranked, filled, mode, length, order, need, draw, ties_
     size = len(index) - 1
     last_length = last_product = last_crossed = np.int64(-1)  # what `need` was reckoned from
     depth = 0
+    known = np.int64(0)  # words of the path whose crossings are known
     state = np.int32(0)
     entering = True
     while True:
@@ -322,6 +336,7 @@ def explore(ground, walk, ranked, filled, mode, length, order, need, draw, ties_
             if depth == 0:
                 return DONE, filled
             depth -= 1
+            known = min(known, depth)
             back(rows, left, path[depth])
             if judged:
                 unsay(rule_first, rule_moves, held, arcs[rows[path[depth], P_ARC], ARC_WORD])
@@ -329,8 +344,12 @@ def explore(ground, walk, ranked, filled, mode, length, order, need, draw, ties_
         frame_size[depth] -= 1
         best = frame_bound[depth, frame_size[depth]]
         arc = frame_arc[depth, frame_size[depth]]
-        if best < need or (ties_here and best == need and crossed[depth] > at_need):
+        if best < need:
             continue
+        if ties_here and best == need:
+            known = cross(arcs, rows, path, places, pieces, crossed, known, depth) if judged else known
+            if crossed[depth] > at_need:
+                continue
         tally[NODES] += 1
         tally[SPENT] += 1
         if tally[SPENT] > limits[0]:
@@ -339,8 +358,8 @@ def explore(ground, walk, ranked, filled, mode, length, order, need, draw, ties_
         word = arcs[rows[arc, P_ARC], ARC_WORD]
         if judged:
             cause = say(
-                rule_first, rule_moves, rule_limits, rule_bits, same, reach, places,
-                held, said, core, pieces, crossed, word_hashes, depth, word, rows[arc, P_TARGET],
+                rule_first, rule_moves, rule_limits, rule_bits, same, reach,
+                held, said, core, word_hashes, depth, word, rows[arc, P_TARGET],
             )  # fmt: skip
             if cause >= 0:
                 left_out[cause] += 1
@@ -362,6 +381,7 @@ def explore(ground, walk, ranked, filled, mode, length, order, need, draw, ties_
             if cause >= 0:
                 left_out[cause] += 1
                 passes = False
+            known = cross(arcs, rows, path, places, pieces, crossed, known, length)
             all_crossings = crossings(pieces, ground.ends, crossed, length)
         if passes:
             if mode == DRAW:
@@ -403,6 +423,7 @@ def explore(ground, walk, ranked, filled, mode, length, order, need, draw, ties_
             rewind(rows, arcs, path, left, rule_first, rule_moves, held, judged, depth)
             return ENOUGH, filled
         depth -= 1
+        known = min(known, depth)
         back(rows, left, arc)
         if judged:
             unsay(rule_first, rule_moves, held, word)

@@ -73,20 +73,26 @@ class Rules:
         """The first rule that a sentence breaks."""
         return next((rule for rule in self.rules if not rule.least <= rule.holds(words) <= rule.most), None)
 
-    def coverage(self, sentences: Iterable[Sequence[int]]) -> list[float]:
-        """The share of what most references say that each sentence says."""
+    def coverage(self, word: Sequence[int], path: Iterable[int]) -> list[float]:
+        """The share of what most references say that each sentence says.
+
+        `word` has the word of each arc, `path` the arcs of the sentences, with -1 behind each.
+        """
         bits = [0] * len(self.same)
         for number, (words, _) in enumerate(self.shared):
-            for word in words:
-                bits[word] |= 1 << number
-        total, known = sum([count for _, count in self.shared]), {0: 0.0}
-        found = []
-        for sentence in sentences:
-            said = reduce(or_, map(bits.__getitem__, sentence))
+            for one in words:
+                bits[one] |= 1 << number
+        arcs, total, known = [bits[one] for one in word], sum([count for _, count in self.shared]), {0: 0.0}
+        found, said = [], 0
+        for arc in path:
+            if arc >= 0:
+                said |= arcs[arc]
+                continue
             if said not in known:
                 covered = sum([count for number, (_, count) in enumerate(self.shared) if said >> number & 1])
                 known[said] = round(covered / total, 4)
             found.append(known[said])
+            said = 0
         return found
 
     @cached_property
@@ -118,12 +124,14 @@ class Rules:
     @cached_property
     def arrays(self) -> tuple[np.ndarray, ...]:
         """The same for the kernels. For each word, where its moves begin; the moves (counter, step); for each rule
-        least, most, cause, whether it falls, parity; bits; same.
+        least, most, cause, what it may hold before the end, parity; bits; same.
         """
-        steps, rules = self.steps, self.rules
+        steps = self.steps
         first = np.array(list(accumulate(map(len, steps), initial=0)), np.int32)
-        moves = np.array([cell for of_word in steps for move in of_word for cell in move], np.int32)
-        limits = [cell for r in rules for cell in (r.least, r.most, r.cause, bool(r.taking) or r.parity, r.parity)]
+        moves = np.array([cell for of_word in steps if of_word for move in of_word for cell in move], np.int32)
+        limits: list[int] = []
+        for cause, least, most, _, taking, parity in self.rules:
+            limits += (least, most, cause, NO_LIMIT if taking or parity else most, parity)
         table = np.array(limits, np.int32)
         bits, same = np.array(self.bits, np.uint64), np.array(self.same, np.int32)
         return first, moves.reshape(-1, 2), table.reshape(-1, 5), bits, same
