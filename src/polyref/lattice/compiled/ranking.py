@@ -155,7 +155,8 @@ def compare_words(arcs, paths, counts, slot, other):
 
 @kernel(
     "int64(int32[:, ::1], int64[:, ::1], float64[::1], uint64[::1], int32[:, ::1], int64[:, ::1], int64, int64,"
-    " boolean[::1])"
+    " boolean[::1])",
+    inline=True,
 )
 def compare(arcs, counts, logs, hashes, paths, lengths, slot, other, undecided):
     """Above 0 if the candidate in `slot` ranks before the other; 0 only if they are the same sentence."""
@@ -186,7 +187,8 @@ def insert(index, counts, logs, hashes, cores, paths, filled, arcs, slot, length
     The first six arrays are a Ranked. A sentence that is there already is left out; if it is `judged`, the worse one of
     two with the same core is.
     """
-    logs[slot] = log_score(lengths, counts[slot, ORDER], counts[slot, LENGTH], counts[slot, PRODUCT])
+    length, order, product, hashed = counts[slot, LENGTH], counts[slot, ORDER], counts[slot, PRODUCT], hashes[slot]
+    logs[slot] = log_score(lengths, order, length, product)
     if judged:
         for place in range(filled):
             other = index[place]
@@ -202,9 +204,22 @@ def insert(index, counts, logs, hashes, cores, paths, filled, arcs, slot, length
     while low < high:
         middle = (low + high) // 2
         other = index[middle]
-        rank = compare(arcs, counts, logs, hashes, paths, lengths, slot, other, undecided)
+        rank = order - counts[other, ORDER]
         if rank == 0:
-            return filled
+            other_length, other_product = counts[other, LENGTH], counts[other, PRODUCT]
+            if length == other_length:
+                rank = product - other_product
+            else:
+                apart = logs[slot] - logs[other]
+                rank = settle(lengths, order, length, product, other_length, other_product, apart, undecided)
+        if rank == 0:
+            rank = counts[other, CROSSED] - counts[slot, CROSSED]
+        if rank == 0 and hashed != hashes[other]:
+            rank = 1 if hashed < hashes[other] else -1
+        if rank == 0:
+            rank = compare_words(arcs, paths, counts, slot, other)
+            if rank == 0:
+                return filled
         if rank > 0:
             high = middle
         else:

@@ -319,6 +319,9 @@ def explore(ground, walk, ranked, filled, mode, length, order, need, draw, ties_
     rule_bits, same, reach, places = ground.rule_bits, ground.same, ground.reach, ground.places
     held, said, core, pieces, crossed = walk.held, walk.said, walk.core, walk.pieces, walk.crossed
     cores, judged, left_out = ranked.cores, len(ground.same) > 0, walk.left_out
+    counts_ties = mode == FIND_BEST
+    if mode == LIST_TIED:
+        counts_ties = True
     size = len(index) - 1
     last_length = last_product = last_crossed = np.int64(-1)  # what `need` was reckoned from
     depth = 0
@@ -416,7 +419,7 @@ def explore(ground, walk, ranked, filled, mode, length, order, need, draw, ties_
                     if last_length != cut[0] or last_product != cut[1] or last_crossed != cut[2]:
                         cut[0], cut[1], cut[2] = last_length, last_product, last_crossed
                         tally[TIED] = 0
-            if mode in (FIND_BEST, LIST_TIED) and ties_here and best == need and all_crossings == cut[2]:
+            if counts_ties and ties_here and best == need and all_crossings == cut[2]:
                 tally[TIED] += 1
                 enough = tally[TIED] > limits[1]
         if enough:
