@@ -118,6 +118,8 @@ def expand(
     settings = settings or ExpandSettings()
     if per_example is not None:
         settings = replace(settings, per_example=per_example)
+    if usage is not None and not isinstance(usage, Usage):
+        raise SettingsError("is not a Usage", "give usage_of(examples, settings.text), or leave it out", key="usage")
     tools = Tools(engine or AutoEngine(), encoder, language_model, usage or Usage())
     return _expanded(examples, settings, tools, Tally() if tally is None else tally, learns=usage is None)
 

@@ -193,9 +193,11 @@ def _declared(group: Any) -> tuple[tuple[Any, Declared, Any], ...]:
 
 def _check(self: Any) -> None:
     for one, declared, kind in _declared(type(self)):
-        if declared.is_part:
-            continue
         value = getattr(self, one.name)
+        if declared.is_part:
+            if not isinstance(value, kind):
+                raise SettingsError(f"is {shown(value)}", f"give {kind.__name__}(...)", key=one.name)
+            continue
         checked = _checked(declared.key or one.name, value, kind, declared)
         if checked is not value:
             object.__setattr__(self, one.name, checked)

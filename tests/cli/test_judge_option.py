@@ -45,3 +45,9 @@ def test_the_lattice_command_explains_what_is_left_out(run, tmp_path):
         "left_out"
         not in json.loads(run("lattice", given, "--score", sentences, "--json", "--judge", "bleu").out)["score"][0]
     )
+
+
+def test_the_lattice_command_asks_no_language_model(run, captions_file):
+    done = run("lattice", captions_file, "--judge", "seams")
+    assert (done.code, done.out) == (2, b"")
+    assert "--judge asks a language model, which only expand does; choose content" in done.err

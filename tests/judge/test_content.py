@@ -104,9 +104,19 @@ def test_an_open_bracket_is_seen():
     assert why(references, "it lies here (to the south.") == 'leaves "(" and ")" open'
 
 
-def test_quotes_come_in_pairs():
-    references = ['the "big" mill is old', "the big mill is old"]
-    assert why(references, 'the "big mill is old') == 'leaves """ open'
+@pytest.mark.parametrize("quotes", ['""', "“”", "„“", "«»", "»«"])
+def test_quotes_come_in_pairs(quotes):
+    references = [f"the {quotes[0]}big{quotes[1]} mill is old", "the big mill is old"]
+    said = why(references, f"the {quotes[0]}big mill is old")
+    assert said is not None
+    assert said.startswith("leaves ")
+
+
+@pytest.mark.parametrize("brackets", ["（）", "《》", "【】", "[]"])
+def test_brackets_of_other_scripts_are_closed(brackets):
+    references = [f"it lies here {brackets[0]}to the south{brackets[1]} of us.", "it lies here to the south."]
+    said = why(references, f"it lies here {brackets[0]}to the south.")
+    assert said == f'leaves "{brackets[0]}" and "{brackets[1]}" open'
 
 
 @pytest.mark.parametrize("fold_case", [True, False])
@@ -161,10 +171,15 @@ def test_kept_rules_come_back_as_they_were():
     assert (again.rules, again.same) == (rules.rules, rules.same)
 
 
-def test_kept_rules_of_another_example_are_refused():
+@pytest.mark.parametrize(
+    "kept",
+    [[(1, -1, 99)], [(0, 0, 0)], [(5, 5, 0)], [(0, 1, *[0] * 500)], [(0, 3, 0)] * 500],
+    ids=["an unknown word", "gold says it", "gold says it less", "long", "many"],
+)
+def test_kept_rules_of_another_example_are_refused(kept):
     lattice = Lattice.from_references(["a cat sits", "a cat sleeps"], engine="plain")
     with pytest.raises(InputError, match="the kept rules do not fit"):
-        restored_rules(lattice, [(1, -1, 99)])
+        restored_rules(lattice, kept)
 
 
 def test_content_is_the_share_of_what_most_references_say():

@@ -155,6 +155,23 @@ def test_a_model_that_cannot_read_words_is_refused():
     assert Reader(default_encoder(), usage=Usage()).margin is None
 
 
+def test_text_of_another_language_is_refused_with_a_cure_that_helps():
+    french = ["je veux bien nous aider avec cette maison", "elle mange toujours des pommes chez nous"] * 12
+    with pytest.raises(SettingsError, match=r"the language model .* do not judge seams or fluency"):
+        list(expand([example(*french)], settings=by("seams", per_example=40)))
+
+
+@pytest.mark.parametrize("wrong", ["seams", None, 1])
+def test_a_group_of_settings_must_be_one(wrong):
+    with pytest.raises(SettingsError, match=r"give JudgeSettings\(...\)"):
+        ExpandSettings(judging=wrong)
+
+
+def test_usage_must_be_one():
+    with pytest.raises(SettingsError, match="usage is not a Usage"):
+        expand([example(*CAT)], usage={})  # type: ignore[arg-type]
+
+
 def test_a_pseudo_reference_has_no_judgements_by_bleu_alone():
     [result] = expand([example(*CAT)], settings=by("bleu", per_example=8))
     assert {replace(one, text="", bleu=0.0) for one in result.pseudo_references} == {PseudoReference("", 0.0)}

@@ -90,6 +90,8 @@ def lattice(
         scored = [line.text(show.score) for line in read_lines(show.score, holds="one sentence per line")]
     if output is not None:
         suffix_of(output, PICTURES if show.steps else PICTURES + GRAPHS)  # before anything is read
+    if judging.judge == "seams":
+        raise SettingsError("asks a language model, which only expand does", "choose content", key="judge")
     examples = Input.of(file, reading).examples(require_source=False)
     usage: Usage | None = None
     if judging.judge != "bleu":

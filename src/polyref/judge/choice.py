@@ -66,7 +66,11 @@ class Reader:
         """How fluent a sentence of each lattice must be."""
         sentences = [tokens.words for lattice in lattices for tokens in lattice.tokens]
         if isinstance(self.model, Choosy):
-            self.model.check(sentences)
+            try:
+                self.model.check(sentences)
+            except SettingsError as error:
+                cure = "name a language model of that language, or do not judge seams or fluency"
+                raise SettingsError(error.problem.replace("the encoder", "the language model"), cure) from None
         if self.margin is None:
             return [0.0] * len(lattices)
         gold = iter(self.model.fluency(sentences))

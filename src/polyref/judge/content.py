@@ -26,9 +26,10 @@ from polyref.lattice.plain.rules import MARKS, NO_LIMIT, TWICE
 from polyref.settings import setting, settings
 from polyref.text.tokens import is_mark
 
-_BRACKETS = {"(": ")", "[": "]", "{": "}", "“": "”", "«": "»", "「": "」", "『": "』"}
-_QUOTE = '"'
-_PAIRED = frozenset([*_BRACKETS, *_BRACKETS.values(), _QUOTE])
+_BRACKETS = dict(zip("([{（［｛「『《〈【‘‹", ")]}）］｝」』》〉】’›", strict=True))
+# Quotes that come in pairs, whichever opens: English has “...”, German „...“, French «...» and »...«.
+_QUOTES = ('"', "„“”", "«»")
+_PAIRED = frozenset([*_BRACKETS, *_BRACKETS.values(), *"".join(_QUOTES)])
 _STEM = 4  # letters that words of one stem share at least
 _ENDING = 3  # letters that they differ in at most
 
@@ -82,13 +83,17 @@ def kept_rules(rules: Rules) -> tuple[tuple[int, ...], ...]:
 
 def restored_rules(lattice: Lattice, kept: Sequence[tuple[int, ...]]) -> Rules:
     """The rules of a lattice that was kept with them; an InputError where they cannot be its own."""
-    size = len(lattice.numbering.vocabulary)
-    if any(word >= size for rule in kept for word in rule[2:]):
-        problem, cure = "the kept rules do not fit its references", "run polyref expand --keep-lattice again"
-        raise InputError(problem, cure)
+    size, references = len(lattice.numbering.vocabulary), lattice.numbering.references
     content = [Rule(TWICE, least, NO_LIMIT if most < 0 else most, tuple(words)) for least, most, *words in kept]
     facts = list(map(_facts, lattice.numbering.vocabulary))
-    return Rules((*content, *_form(lattice, facts)), _same_but_case(lattice, facts))
+    rules = Rules((*content, *_form(lattice, facts)), _same_but_case(lattice, facts))
+    room = 2 * sum([1 + len(fact.parts) for fact in facts]) + 2  # more rules, or longer ones, no example has
+    is_known = max([len(kept), *map(len, kept)]) <= room
+    is_known = is_known and all(word < size for rule in content for word in rule.adding)
+    if not is_known or any(rules.broken(reference) is not None for reference in references):
+        problem, cure = "the kept rules do not fit its references", "run polyref expand --keep-lattice again"
+        raise InputError(problem, cure)
+    return rules
 
 
 # -- content ----------------------------------------------------------------------------------------------------------
@@ -214,8 +219,10 @@ def _form(lattice: Lattice, facts: Sequence[_Facts]) -> list[Rule]:
         adding, taking = ((numbers[mark],) if mark in numbers else () for mark in (left, right))
         if adding or taking:
             rules.append(_as_gold(Rule(MARKS, 0, 0, adding, taking), references))
-    if _QUOTE in numbers:
-        rules.append(_as_gold(Rule(MARKS, 0, 0, (numbers[_QUOTE],), parity=True), references))
+    for quotes in _QUOTES:
+        known = tuple([numbers[mark] for mark in quotes if mark in numbers])
+        if known:
+            rules.append(_as_gold(Rule(MARKS, 0, 0, known, parity=True), references))
     return rules
 
 

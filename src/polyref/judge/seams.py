@@ -49,7 +49,7 @@ class Reader(Protocol):
 
 
 def _weight(word: str, usage: Usage) -> float:
-    return 1.0 if is_mark(word) or word in usage.common else WEIGHT_OF_OTHERS
+    return 1.0 if is_mark(word) or word.casefold() in usage.common else WEIGHT_OF_OTHERS
 
 
 def risks(
