@@ -130,12 +130,17 @@ def _expanded(
     waiting = iter(examples)
     if learns and settings.judging.judge != "bleu":
         started = perf_counter()
-        first = list(islice(waiting, EXAMPLES_READ))
-        tools = replace(tools, usage=usage_of(first, settings.text))
-        waiting = chain(first, waiting)
+        usage, waiting = learned(waiting, settings.text)
+        tools = replace(tools, usage=usage)
         tally.spend("tokens", started)
     while chunk := list(islice(waiting, CHUNK)):
         yield from expand_chunk(chunk, settings, tools, tally)
+
+
+def learned(examples: Iterator[Example], text: TextSettings) -> tuple[Usage, Iterator[Example]]:
+    """What the first examples tell about their words, and all examples again."""
+    first = list(islice(examples, EXAMPLES_READ))
+    return usage_of(first, text), chain(first, examples)
 
 
 def usage_of(examples: Iterable[Example], text: TextSettings) -> Usage:

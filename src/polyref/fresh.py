@@ -159,12 +159,12 @@ def _shuffled(
     tries = max(LEAST_TRIES, TRIES * settings.per_example)
     drawn: set[tuple[int, ...]] = set()
     for candidate in lattice.draws(generator, min_bleu=settings.min_bleu, tries=tries):
-        drawn.add(candidate.words if candidate.core is None else candidate.core)
+        drawn.add(candidate.identity)
         yield candidate
     if lattice.count <= tries:
         return
     best = _best(lattice, RANKED, replace(search, node_budget=_NODES_FOR_POOL))
-    rest = [one for one in best if (one.words if one.core is None else one.core) not in drawn]
+    rest = [candidate for candidate in best if candidate.identity not in drawn]
     generator.shuffle(rest)
     yield from rest
 

@@ -11,7 +11,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -24,9 +24,9 @@ from polyref.data.writing import check_not_input
 from polyref.draw import GRAPHS, PICTURES, check_drawable, suffix_of
 from polyref.errors import InputError, SettingsError
 from polyref.example import Example
-from polyref.expansion import usage_of
+from polyref.expansion import learned
 from polyref.files import writing
-from polyref.judge import EXAMPLES_READ, JudgeSettings, Usage, explain, rules_of, written
+from polyref.judge import JudgeSettings, Usage, explain, rules_of, written
 from polyref.lattice import Lattice, SearchSettings, Sentence, engine_named
 from polyref.scale import ToolSettings
 from polyref.settings import setting, settings
@@ -95,10 +95,8 @@ def lattice(
     examples = Input.of(file, reading).examples(require_source=False)
     usage: Usage | None = None
     if judging.judge != "bleu":
-        first = list(islice(examples, EXAMPLES_READ))
-        with located(display_name(file), None):
-            usage = usage_of(first, text)
-        examples = chain(first, examples)
+        with located(display_name(file)):
+            usage, examples = learned(examples, text)
     lattices = lattices_of(file, examples, drawing.id, align, text, tools)
     for example, merged, path in with_files(file, lattices, output):
         merged.rules = None if usage is None else rules_of(merged, usage)

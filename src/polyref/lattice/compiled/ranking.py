@@ -154,29 +154,6 @@ def compare_words(arcs, paths, counts, slot, other):
 
 
 @kernel(
-    "int64(int32[:, ::1], int64[:, ::1], float64[::1], uint64[::1], int32[:, ::1], int64[:, ::1], int64, int64,"
-    " boolean[::1])",
-    inline=True,
-)
-def compare(arcs, counts, logs, hashes, paths, lengths, slot, other, undecided):
-    """Above 0 if the candidate in `slot` ranks before the other; 0 only if they are the same sentence."""
-    length, order, product, hashed = counts[slot, LENGTH], counts[slot, ORDER], counts[slot, PRODUCT], hashes[slot]
-    rank = order - counts[other, ORDER]
-    if rank == 0:
-        other_length, other_product = counts[other, LENGTH], counts[other, PRODUCT]
-        if length == other_length:
-            rank = product - other_product
-        else:
-            apart = logs[slot] - logs[other]
-            rank = settle(lengths, order, length, product, other_length, other_product, apart, undecided)
-    if rank == 0:
-        rank = counts[other, CROSSED] - counts[slot, CROSSED]
-    if rank == 0 and hashed != hashes[other]:
-        rank = 1 if hashed < hashes[other] else -1
-    return rank if rank else compare_words(arcs, paths, counts, slot, other)
-
-
-@kernel(
     "int64(int32[::1], int64[:, ::1], float64[::1], uint64[::1], uint64[::1], int32[:, ::1], int64, int32[:, ::1],"
     " int64, int64[:, ::1], boolean, boolean[::1])",
     inline=True,
@@ -189,17 +166,6 @@ def insert(index, counts, logs, hashes, cores, paths, filled, arcs, slot, length
     """
     length, order, product, hashed = counts[slot, LENGTH], counts[slot, ORDER], counts[slot, PRODUCT], hashes[slot]
     logs[slot] = log_score(lengths, order, length, product)
-    if judged:
-        for place in range(filled):
-            other = index[place]
-            if cores[other] == cores[slot]:
-                if compare(arcs, counts, logs, hashes, paths, lengths, slot, other, undecided) <= 0:
-                    return filled
-                filled -= 1
-                for k in range(place, filled):
-                    index[k] = index[k + 1]
-                index[filled] = other
-                break
     low, high = 0, filled
     while low < high:
         middle = (low + high) // 2
@@ -224,6 +190,17 @@ def insert(index, counts, logs, hashes, cores, paths, filled, arcs, slot, length
             high = middle
         else:
             low = middle + 1
+    if judged:
+        for place in range(filled):
+            other = index[place]
+            if cores[other] == cores[slot]:
+                if place < low:
+                    return filled
+                filled -= 1
+                for k in range(place, filled):
+                    index[k] = index[k + 1]
+                index[filled] = other
+                break
     size = len(index) - 1
     if low == size:
         return filled

@@ -90,6 +90,11 @@ class Candidate:
     def length(self) -> int:
         return len(self.arcs)
 
+    @property
+    def identity(self) -> tuple[int, ...]:
+        """What no other chosen sentence may share with it."""
+        return self.words if self.core is None else self.core
+
 
 class Ranking:
     """The best `size` candidates so far, best first."""

@@ -107,11 +107,10 @@ def draw_new(
     for found in _admitted(automaton, numbers, admission, count_matches):
         if min_bleu and (found.order < MAX_ORDER or scale.value(found.length, found.product) < min_bleu):
             continue
-        known = found.words if found.core is None else found.core
-        if known not in seen:
+        if found.identity not in seen:
             yield found
             if found.core is not None or not automaton.deterministic:
-                seen.add(known)
+                seen.add(found.identity)
 
 
 def best_of_sample(

@@ -355,7 +355,7 @@ class _Walker:
             compared = scale.compare(candidate.length, candidate.product, last.length, last.product)
             return compared == 0 and candidate.crossings == last.crossings
 
-        taken = {c.core or c.words: c for c in ranking.best if not is_tied(c)}
+        taken = {c.identity: c for c in ranking.best if not is_tied(c)}
         self.spent = 0
         with suppress(_OverBudgetError):
             for draw in range(ranking.size - len(taken)):
@@ -363,13 +363,13 @@ class _Walker:
                     self.need, self.at_need = need, last.crossings
                     products = self.explore(length, order, draw)
                     tied = (self.candidate(order, product) for product in products if product == need)
-                    new = next((c for c in tied if c and is_tied(c) and (c.core or c.words) not in taken), None)
+                    new = next((c for c in tied if c and is_tied(c) and c.identity not in taken), None)
                     self.rewind()
                     if new is not None:
-                        taken[new.core or new.words] = new
+                        taken[new.identity] = new
                         break
         # Out of budget: fill up with the tied that the first pass came across.
-        spare = [c for c in ranking.best if (c.core or c.words) not in taken]
+        spare = [c for c in ranking.best if c.identity not in taken]
         return [*taken.values(), *spare][: ranking.size]
 
     @property
