@@ -5,23 +5,21 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Callable, Sequence
-from functools import cmp_to_key
 from itertools import pairwise
 
 import pytest
 from generated import Case, cases, searches
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from listed import Scores, Words
 
 from polyref.lattice import CompiledEngine, Engine, Lattice, PlainEngine, Rule, Rules, SearchSettings
 from polyref.lattice.plain.ranking import sentence_hash, word_hashes
 from polyref.lattice.plain.rules import CAUSES, MARKS, NO_LIMIT, TWICE, Pieces
-from polyref.score import MAX_ORDER, BleuScale, Matches, NgramTrie
 
 MakeLattice = Callable[..., Lattice]
 
 LISTED = 600  # sentences of a lattice: here it is the test that lists them
-Words = tuple[int, ...]
 
 
 @st.composite
@@ -52,16 +50,17 @@ class Everything:
     def __init__(self, lattice: Lattice, rules: Rules, settings: SearchSettings):
         self.gold: list[Words] = lattice.numbering.references
         self.rules = rules
-        self._trie = NgramTrie(self.gold)
-        self._hashes = word_hashes(lattice.numbering.vocabulary, settings.seed).tolist()
-        self._scales = {order: BleuScale(map(len, self.gold), order) for order in range(1, MAX_ORDER + 1)}
+        scores, hashes = Scores(self.gold), word_hashes(lattice.numbering.vocabulary, settings.seed).tolist()
         listed = [tuple([lattice.automaton.word[arc] for arc in path]) for path in lattice.automaton.paths()]
         cores = {self.core(words) for words in self.gold}
         passing = [words for words in listed if words not in self.gold and self.core(words) not in cores]
-        passing = [words for words in passing if self.keeps(words) and self._is_admitted(words, settings)]
-        passing.sort(key=cmp_to_key(self._compare))
+        passing = [words for words in passing if self.keeps(words) and scores.is_admitted(words, settings)]
+
+        def key(words: Words) -> tuple[int, int, Words]:
+            return fewest_crossings(self.gold, words), sentence_hash(words, hashes), words
+
         best: dict[Words, Words] = {}
-        for words in passing:
+        for words in scores.best_first(passing, key):
             best.setdefault(self.core(words), words)
         self.best = list(best.values())
 
@@ -76,28 +75,6 @@ class Everything:
             if held < rule.least or held > rule.most:
                 return False
         return True
-
-    def _matches(self, words: Words) -> Matches:
-        return Matches(len(words), self._trie.matches(words))
-
-    def _is_admitted(self, words: Words, settings: SearchSettings) -> bool:
-        matches = self._matches(words)
-        if matches.order < MAX_ORDER:
-            return settings.min_bleu == 0
-        return self._scales[MAX_ORDER].value(matches.length, matches.product()) >= (settings.min_bleu or 0)
-
-    def _compare(self, first: Words, second: Words) -> int:
-        left, right = self._matches(first), self._matches(second)
-        if left.order != right.order:
-            return right.order - left.order
-        scale = self._scales[left.order]
-        by_score = scale.compare(left.length, left.product(), right.length, right.product())
-        if by_score:
-            return -by_score
-        left_key, right_key = (
-            (fewest_crossings(self.gold, words), sentence_hash(words, self._hashes), words) for words in (first, second)
-        )
-        return (left_key > right_key) - (left_key < right_key)
 
 
 def fewest_crossings(references: Sequence[Words], words: Words) -> int:

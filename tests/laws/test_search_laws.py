@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cmp_to_key
 from itertools import pairwise
 
 import pytest
 from generated import Case, cases, searches
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from listed import Scores
 
 from polyref.lattice import Engine, Lattice, SearchSettings
 from polyref.lattice.plain.ranking import sentence_hash, word_hashes
-from polyref.score import MAX_ORDER, BleuScale, Matches, NgramTrie
 
 MakeLattice = Callable[..., Lattice]
 
@@ -30,34 +29,11 @@ class Everything:
         for word in " ".join(references).split():
             numbers.setdefault(word, len(numbers))
         gold = [tuple(numbers[word] for word in reference.split()) for reference in references]
-        self._trie = NgramTrie(gold)
-        self._hashes = word_hashes(numbers, settings.seed).tolist()
-        self._scales = {order: BleuScale(map(len, gold), order) for order in range(1, MAX_ORDER + 1)}
+        scores, hashes = Scores(gold), word_hashes(numbers, settings.seed).tolist()
         listed = [tuple(numbers[word] for word in sentence.words) for sentence in lattice.sentences()]
-        admitted = [words for words in listed if words not in gold and self._is_admitted(words, settings)]
-        admitted.sort(key=cmp_to_key(self._compare))
-        self.best = [tuple(list(numbers)[word] for word in words) for words in admitted]
-
-    def _matches(self, words: tuple[int, ...]) -> Matches:
-        return Matches(len(words), self._trie.matches(words))
-
-    def _is_admitted(self, words: tuple[int, ...], settings: SearchSettings) -> bool:
-        matches = self._matches(words)
-        if matches.order < MAX_ORDER:
-            return settings.min_bleu == 0
-        return self._scales[MAX_ORDER].value(matches.length, matches.product()) >= (settings.min_bleu or 0)
-
-    def _compare(self, first: tuple[int, ...], second: tuple[int, ...]) -> int:
-        """Below 0 if the first comes first."""
-        left, right = self._matches(first), self._matches(second)
-        if left.order != right.order:
-            return right.order - left.order
-        scale = self._scales[left.order]
-        by_score = scale.compare(left.length, left.product(), right.length, right.product())
-        if by_score:
-            return -by_score
-        left_key, right_key = ((sentence_hash(words, self._hashes), words) for words in (first, second))
-        return (left_key > right_key) - (left_key < right_key)
+        admitted = [words for words in listed if words not in gold and scores.is_admitted(words, settings)]
+        best = scores.best_first(admitted, lambda words: (sentence_hash(words, hashes), words))
+        self.best = [tuple(list(numbers)[word] for word in words) for words in best]
 
 
 def words_of(lattice: Lattice, size: int, settings: SearchSettings) -> list[tuple[str, ...]]:
