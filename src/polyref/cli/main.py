@@ -27,6 +27,7 @@ from polyref.cli.align import align
 from polyref.cli.convert import convert
 from polyref.cli.demo import demo
 from polyref.cli.expand import expand
+from polyref.cli.experiment import experiment
 from polyref.cli.features import features
 from polyref.cli.generate import generate
 from polyref.cli.lattice import lattice
@@ -40,7 +41,7 @@ from polyref.errors import OutputError, PolyrefError
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _STANDARD_OUTPUT = "standard output"
 _GOES_ON = "stopped; the same command goes on from the last checkpoint"
-_WHEN_STOPPED = {"train": _GOES_ON, "encoder train": _GOES_ON}
+_WHEN_STOPPED = {"train": _GOES_ON, "experiment": _GOES_ON, "encoder train": _GOES_ON}
 _FOR_MEMORY = {
     "expand": "use fewer --workers or a smaller --node-budget",
     "lattice": "use a smaller --node-budget",
@@ -217,7 +218,7 @@ def _is_out_of_memory(error: BaseException) -> bool:
 
 # -- the command ------------------------------------------------------------------------------------------------------
 
-_VERBS = (expand, stream, lattice, align, convert, stats, score, train, generate, features, demo)
+_VERBS = (expand, stream, lattice, align, convert, stats, score, train, generate, experiment, features, demo)
 _PLAIN: dict[str, Any] = {"no_args_is_help": True, "rich_markup_mode": None}  # plain help starts twice as fast
 
 app = typer.Typer(

@@ -7,8 +7,10 @@ Not:  expanding (scale/), byte-pair encoding (text/subwords.py).
 
 from __future__ import annotations
 
+import hashlib
+import math
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, replace
 from itertools import chain
 from pathlib import Path
@@ -16,7 +18,7 @@ from typing import Literal
 
 import numpy as np
 
-from polyref.data import Input, ReadSettings
+from polyref.data import Input, ReadSettings, read, write
 from polyref.data.corpus import Corpus
 from polyref.data.opening import open_input
 from polyref.encode import VectorSettings
@@ -57,7 +59,7 @@ def check_contents(recipe: Recipe) -> None:
             problem = "is not a folder" if not place.is_dir() else "cannot be written to"
             raise OutputError(f"{stage.run.output}: {place} {problem}; give another output")
         features = Features.open(data.features, data.feature_ids or None) if data.features else None
-        for path in dict.fromkeys((data.train, data.dev)):
+        for path in dict.fromkeys(filter(None, (data.train, data.dev, data.test))):
             sources = [example.source for example in Input.of(path, ReadSettings(fields=data.fields)).examples()]
             if not sources:
                 raise InputError("holds no examples", "give some", file=path)
@@ -67,10 +69,11 @@ def check_contents(recipe: Recipe) -> None:
 
 def _missing(stage: Stage, *, is_first: bool) -> Iterator[tuple[str, str, str]]:
     """Keys, what they name, and what is wrong with that."""
-    for key in ("train", "dev"):
-        path = getattr(stage.data, key)
-        if problem := _unreadable(path):
-            yield f"data.{key}", path, problem
+    data, subwords = stage.data, stage.subwords
+    named = {"data.train": data.train, "data.dev": data.dev, "data.test": data.test}
+    for key, path in {**named, "subwords.learn_from": subwords.learn_from}.items():
+        if path and (problem := _unreadable(path)):
+            yield key, path, problem
     for key in ("features", "feature_ids"):
         path = getattr(stage.data, key)
         if path and not Path(path).is_file():
@@ -98,13 +101,18 @@ def _unreadable(path: str) -> str:
 # -- the training set -------------------------------------------------------------------------------------------------
 
 
-def expanded(stage: Stage, folder: Path) -> str:
+def expanded(stage: Stage, folder: Path, before: Callable[[str], None] = lambda path: None) -> str:
     """The file to train on: the training set, or what it is expanded to, in a folder that stages and runs may share.
 
     A file takes its name when it is whole, and the name tells all that it was made from: what another stage has
-    expanded, or a run that was stopped, is not expanded again.
+    expanded, or a run that was stopped, is not expanded again. `before` is told of a file that must be made.
     """
-    path, fields, settings, tools = stage.data.train, stage.data.fields, stage.expand.settings, stage.expand.tools
+    path, fields, settings, tools = (
+        cut_down(stage, folder),
+        stage.data.fields,
+        stage.expand.settings,
+        stage.expand.tools,
+    )
     if not stage.expands:
         return path
     if settings.align.align == "hard":  # which asks no encoder
@@ -117,7 +125,29 @@ def expanded(stage: Stage, folder: Path) -> str:
     how = asdict(settings), asdict(tools.vectors), tools.encoder, tools.language_model, asdict(fields)
     output = folder / f"expanded-{fingerprint(how, path, stamps)}.jsonl"
     if not output.exists():
+        before(path)
         expand_file(Job(path, str(output), settings, ReadSettings(fields=fields), tools))
+    return str(output)
+
+
+def cut_down(stage: Stage, folder: Path) -> str:
+    """The training set, or a file in this folder with those of its examples and references that are wanted."""
+    data = stage.data
+    wanted = data.examples, data.references, data.at_least, data.at_most
+    if wanted == (0, 0, 1, None):
+        return data.train
+    input = Input.of(data.train, ReadSettings(fields=data.fields))
+    stamps = [_stamp(Path(file)) for file in input.files]
+    output = folder / f"taken-{fingerprint(wanted, data.train, stamps, asdict(data.fields))}.jsonl"
+    if not output.exists():
+        most = data.at_most or math.inf
+        found = [one for one in input.examples() if data.at_least <= len(one.references) <= most]
+        if data.examples:
+            drawn = sorted(found, key=lambda one: hashlib.blake2b(one.id.encode(), digest_size=16).digest())
+            names = {one.id for one in drawn[: data.examples]}
+            found = [one for one in found if one.id in names]
+        kept = (replace(one, references=one.references[: data.references or None]) for one in found)
+        write(kept, output, fields=data.fields)
     return str(output)
 
 
@@ -156,6 +186,8 @@ def find_vocabularies(stage: Stage, folder: Path, corpus: Corpus) -> Vocabularie
 
 def _learned(stage: Stage, corpus: Corpus) -> Vocabularies:
     settings, folded = stage.subwords, str.lower if stage.data.fold_case else str
+    if settings.learn_from:
+        corpus = Corpus.of(read(settings.learn_from, stage.data.fields))
     references = map(folded, _references(corpus))
     if KINDS[stage.kind].reads_images:
         return Vocabularies(None, Subwords.learn(references, settings.target))

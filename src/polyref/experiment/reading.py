@@ -51,15 +51,16 @@ def read_recipe(
     recipe: str | PathLike[str] | Mapping[str, Any],
     overrides: Iterable[str] = (),
     override_files: Sequence[str | PathLike[str]] = (),
+    layers: Sequence[Layer] = (),
 ) -> Recipe:
-    """Read a recipe, or take its tables. `override_files` come over it one after the other, then `overrides` such as
-    "fit.epochs=3".
+    """Read a recipe, or take its tables. `override_files` come over it one after the other, then `layers`, then
+    `overrides` such as "fit.epochs=3".
 
     They change a key wherever the recipe sets it, else for all stages; "stage.pretrain.fit.epochs=3" is for one stage.
     An empty value takes a key out.
     """
-    base = Layer("", recipe) if isinstance(recipe, Mapping) else _read(recipe)
-    layers = [base, *map(_read, override_files), *(Layer(one[:200], _setting(one)) for one in overrides)]
+    base = Layer("", recipe) if isinstance(recipe, Mapping) else read_layer(recipe)
+    layers = [base, *map(read_layer, override_files), *layers, *(Layer(one[:200], _setting(one)) for one in overrides)]
     content = _copied(base.tables)
     origins: Origins = {}
     for number, layer in enumerate(layers[1:], 1):
@@ -91,7 +92,7 @@ def _changes(content: Tables, changes: Tables) -> Iterator[tuple[Place, Place, A
     listed = content.get("stage")
     stages: list[Any] = listed if isinstance(listed, list) else []
     for key, value in leaves({section: table for section, table in changes.items() if section != "stage"}):
-        _check_removal(key, value, [*SECTIONS, "grid"])
+        _check_removal(key, value, list(SECTIONS))
         setting = [number for number, stage in enumerate(stages) if has(stage, key)]
         for number in setting:
             yield ("stage", number, *key), key, value
@@ -125,7 +126,7 @@ def _check_removal(key: Key, value: Any, sections: list[str]) -> None:
     if value is None:
         with blamed():
             refuse_unknown("section", key[:1], sections)
-            if key[0] != "grid" and len(key) > 1:
+            if len(key) > 1:
                 find_key(key[0], ".".join(key[1:]))
 
 
@@ -162,7 +163,8 @@ def _setting(text: str) -> Tables:
     return tables
 
 
-def _read(path: str | PathLike[str]) -> Layer:
+def read_layer(path: str | PathLike[str]) -> Layer:
+    """The tables of a TOML file."""
     try:
         with reading(path):
             text = Path(path).read_text(encoding="utf-8-sig")
@@ -218,8 +220,6 @@ def recipe_toml(recipe: Recipe) -> str:
             for section in STAGED:
                 own = {key: value for key, value in content[section].items() if key not in shared[section]}
                 texts += [_section(f"stage.{section}", own)] if own else []
-    if recipe.grid:
-        texts.append(_section("grid", recipe.grid))
     return "\n".join(texts)
 
 

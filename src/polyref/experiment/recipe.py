@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, get_type_hints
 
 from polyref.data import Fields
@@ -35,7 +35,6 @@ from polyref.settings import (
     required,
     setting,
     settings,
-    shown,
     within,
 )
 from polyref.text.subwords import SMALLEST
@@ -81,6 +80,19 @@ class RunSection:
 class DataSection:
     train: str = required("Training set, in any format that polyref reads. Must be given.")
     dev: str = required("Examples for validation. Must be given.")
+    test: str = setting("", "Examples that polyref experiment scores once at the end. Training never reads them.")
+    examples: int = setting(
+        0,
+        "Number of training examples, drawn by a hash of their ids: 300 of them are among 1,000. 0 is all.",
+        at_least=0,
+    )
+    references: int = setting(
+        0, "Keep only the first so many gold references of a training example; 0 is all.", at_least=0
+    )
+    at_least: int = setting(1, "Leave out training examples with fewer gold references than this.", at_least=1)
+    at_most: int | None = setting(
+        None, "Leave out training examples with more gold references than this.", unset="none is left out", at_least=1
+    )
     features: str = setting("", "Captioner: file with the features of the images, found by the source of an example.")
     feature_ids: str = setting("", "Captioner: file with one id per line, for features in an npy file.")
     standardise: bool = setting(True, "Captioner: give each feature mean 0 and deviation 1 over the training set.")
@@ -111,6 +123,7 @@ class SubwordsSection:
     source: int = _subwords("sources (translator)")
     target: int = _subwords("references")
     joint: bool = setting(False, "One vocabulary of target's size for sources and references together.")
+    learn_from: str = setting("", "Data set to learn the subwords from, instead of the training set.")
 
 
 def _metric_named(name: str) -> str:
@@ -164,6 +177,12 @@ class Stage:
     def kind(self) -> str:
         return kind_of(self.model)
 
+    def seeded(self, seed: int) -> Stage:
+        """The same with another seed, which decides about all that is drawn."""
+        stream = replace(self.schedule, schedule=replace(self.schedule.schedule, seed=seed))
+        run, fit = replace(self.run, seed=seed), replace(self.fit, seed=seed)
+        return replace(self, run=run, fit=fit, schedule=stream)
+
     def content(self) -> dict[str, dict[str, Any]]:
         """Every key with its value, defaults too: a recipe of this one stage."""
         found = {section: contents(getattr(self, section)) for section in SECTIONS}
@@ -181,7 +200,6 @@ class Recipe:
 
     output: str
     stages: tuple[Stage, ...]
-    grid: dict[str, list[Any]] = field(default_factory=dict)
 
 
 # The sections are the settings of a stage.
@@ -212,22 +230,21 @@ def find_key(section: str, name: str) -> Key:
 def recipe_of(content: Content) -> Recipe:
     """Check a recipe, and lay out its stages."""
     with blamed():
-        refuse_unknown("section", content, [*SECTIONS, "grid", "stage"])
+        refuse_unknown("section", content, [*SECTIONS, "stage"])
         stages = stages_of(content)
-        shared = {name: _table(name, content.get(name, {})) for name in (*SECTIONS, "grid")}
+        shared = {name: _table(name, content.get(name, {})) for name in SECTIONS}
         run = _section("run", shared["run"], RunSection)
     names = _names(stages)
-    grid = _grid(shared.pop("grid"), names)
     if not stages:
         with blamed():
-            return Recipe(run.output, (_stage("", shared),), grid)
+            return Recipe(run.output, (_stage("", shared),))
     found: list[Stage] = []
     for number, (name, given) in enumerate(zip(names, stages, strict=True)):
         # Where it leaves its model; each but the first starts from the one before.
         place = {"output": f"{run.output}/{name}", **({"init_from": found[-1].run.output} if found else {})}
         with blamed(number, name, given):
             found.append(_stage(name, _of_stage(given, shared, place)))
-    return Recipe(run.output, tuple(found), grid)
+    return Recipe(run.output, tuple(found))
 
 
 def stages_of(content: Content) -> list[Any]:
@@ -296,11 +313,9 @@ def _stage(name: str, content: dict[str, Any]) -> Stage:
         beam = _section("beam", content["beam"], BeamSettings, kind.beam)
         usual["validation"] = ValidationSection(beam=beam)
     made = {one: _section(one, content[one], group, usual.get(one)) for one, group in groups.items()}
-    fit, stream, seed = made["fit"], made["schedule"], made["run"].seed
     goal = "lowest" if made["validation"].goal == PERPLEXITY else "highest"
-    made["fit"] = replace(fit, goal=goal, seed=seed)
-    made["schedule"] = replace(stream, schedule=replace(stream.schedule, seed=seed))
-    found = Stage(name, **made, expands="per_example" in content["expand"])
+    made["fit"] = replace(made["fit"], goal=goal)
+    found = Stage(name, **made, expands="per_example" in content["expand"]).seeded(made["run"].seed)
     _check_together(found)
     return found
 
@@ -349,39 +364,6 @@ def _table(name: str, value: Any) -> dict[str, Any]:
     if not isinstance(value, Mapping):
         raise SettingsError("is not a table", f"write it as [{name}]", key=name)
     return dict(value)
-
-
-# -- the grid -------------------------------------------------------------------------------------------------------
-
-
-def _grid(grid: Content, stages: list[str]) -> dict[str, list[Any]]:
-    """Values of keys that a series of runs goes through, with keys such as "fit.decay.factor"."""
-    found: dict[str, list[Any]] = {}
-    for place, values in leaves(grid):
-        key = ".".join(place)
-        try:
-            _check_grid(key.split("."), values, stages)
-        except SettingsError as error:
-            raise RecipeError(f"grid: {error}", [("grid", *place)]) from None
-        found[key] = values
-    return found
-
-
-def _check_grid(path: list[str], values: Any, stages: list[str]) -> None:
-    sections = list(SECTIONS)
-    if path[0] == "stage" and len(path) > 1:
-        with within("stage"):
-            refuse_unknown("stage", [path[1]], stages)
-        path, sections = path[2:], list(STAGED)
-    refuse_unknown("section", path[:1], sections)
-    if len(path) < 2:
-        raise SettingsError("is not a key", "give one such as fit.epochs", key=".".join(path))
-    key = find_key(path[0], ".".join(path[1:]))
-    with within(path[0]):
-        if not isinstance(values, list) or not values or None in values:
-            raise SettingsError(f"is {shown(values)}", "give a list of values", key=key.name)
-        for value in values:
-            check(key, value)
 
 
 def leaves(table: Content, at: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from itertools import pairwise
@@ -65,7 +65,9 @@ def train_recipe(
     run = recipe.stages[0].run
     with _threads(run.threads), join(run.device) as processes:
         folder = make_folder(recipe.output)
-        with taken(folder) if processes.is_first else nullcontext():
+        with ExitStack() as kept:
+            for stage in recipe.stages if processes.is_first else ():
+                kept.enter_context(taken(make_folder(stage.run.output)))
             _check_stages(recipe.stages)
             return [_train(_assembled(one, folder, processes, reindex), say, on_step) for one in recipe.stages]
 

@@ -81,6 +81,40 @@ def in_order(
         raise fault
 
 
+def as_done(
+    next_task: Callable[[], Task | None],
+    set_up: Callable[[], Callable[[Task], Result]],
+    *,
+    workers: int,
+    every: float,
+) -> Iterator[tuple[Task, Result | Exception] | None]:
+    """Tasks with their results, as they are done; the fault of one does not end the others.
+
+    `next_task` is asked whenever a worker is free, and gives None while the others must be done first, or at the end.
+    While nothing is done, None comes `every` so many seconds, for whoever shows how far we are.
+    """
+    team: list[_Worker] = []
+    at_work: dict[int, Task] = {}
+    given = 0
+    try:
+        _start(team, set_up, workers)
+        while True:
+            for worker in team:
+                if not worker.tasks and (task := next_task()) is not None:
+                    worker.give(given, task)
+                    at_work[given] = task
+                    given += 1
+            if not at_work:
+                break
+            results = list(_receive(team, every))
+            for number, result in results:
+                yield at_work.pop(number), result
+            if not results:
+                yield None
+    finally:
+        _end(team)
+
+
 @dataclass(slots=True)
 class _Worker:
     """A worker as the main thread sees it."""
@@ -108,9 +142,9 @@ def _start(team: list[_Worker], set_up: Callable[[], Callable[[Any], Any]], work
             team.append(_Worker(process, ours))
 
 
-def _receive(team: list[_Worker]) -> Iterator[tuple[int, Any]]:
-    """The results of workers, as soon as one of them has any."""
-    ready = wait([worker.connection for worker in team])
+def _receive(team: list[_Worker], seconds: float | None = None) -> Iterator[tuple[int, Any]]:
+    """The results of workers, as soon as one of them has any, or none after so many seconds."""
+    ready = wait([worker.connection for worker in team], seconds)
     for worker in team:
         if worker.connection in ready:
             try:

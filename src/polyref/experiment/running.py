@@ -1,0 +1,321 @@
+"""Run a grid: its cells side by side, each job once.
+
+In:   a grid.
+Out:  models, and a record for every cell and seed.
+Not:  training (training.py), what a cell is (grid.py), what is kept of it (records.py).
+
+Nothing is remembered but files. What is there is not made again, and a run that was killed goes on from its checkpoint,
+so that a grid which was killed at any moment ends with the same records as one that was not.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import json
+import math
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+import numpy as np
+
+from polyref.data import Input, ReadSettings
+from polyref.data.corpus import open_index
+from polyref.errors import PolyrefError, SettingsError
+from polyref.experiment.folder import STEPS, make_folder
+from polyref.experiment.grid import Cell, Grid, Job, cell_name
+from polyref.experiment.inputs import check_files, expanded
+from polyref.experiment.recipe import Recipe, Stage
+from polyref.experiment.records import (
+    DONE,
+    TEST,
+    read_json,
+    record_path,
+    write_done,
+    write_grid,
+    write_record,
+    write_test,
+)
+from polyref.experiment.training import train_recipe
+from polyref.files import taken
+from polyref.scale.pool import as_done
+
+_EVERY = 2.0  # seconds between two looks at how far the cells are
+_CHECKPOINTS = "checkpoints"
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A job to be done, and whether its model is then tested."""
+
+    job: Job
+    test: bool
+
+    @property
+    def is_done(self) -> bool:
+        folder = Path(self.job.stage.run.output)
+        return (folder / DONE).exists() and (not self.test or (folder / TEST).exists())
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a grid is; `seconds_left` is None until something is known of how long a cell takes."""
+
+    done: int
+    all: int
+    at_work: list[str]
+    seconds_left: float | None
+
+
+@dataclass(slots=True)
+class Run:
+    """A grid with what is known of it. A cell is meant by its number."""
+
+    grid: Grid
+    cells: list[int]
+    failed: dict[str, str] = field(default_factory=dict)  # jobs, and why
+    _updates: dict[str, int] = field(default_factory=dict)
+    _jobs: dict[tuple[int, int], Job] = field(default_factory=dict)
+    _records: dict[tuple[int, int], dict[str, Any]] = field(default_factory=dict)
+
+    @staticmethod
+    def of(grid: Grid, only: str | None = None) -> Run:
+        """`only` is a pattern for names of cells, such as "shuffle-*"."""
+        cells = [number for number, cell in enumerate(grid.cells) if fnmatch.fnmatch(cell_name(cell), only or "*")]
+        if not cells:
+            names = ", ".join(map(cell_name, grid.cells[:5]))
+            raise SettingsError(
+                f'"{only}" is the name of no cell', f"give a pattern for names such as {names}", key="only"
+            )
+        return Run(grid, cells)
+
+    # -- what is wanted -----------------------------------------------------------------------------------------
+
+    def wanted(self) -> Iterator[tuple[int, int, Task]]:
+        """Cells, seeds and their tasks that can be known by now: one seed of all cells, then the next."""
+        chosen = self._chosen()
+        for seed in self.grid.top.seeds:
+            for group in self.grid.groups():
+                for cell in filter(self.cells.__contains__, group):
+                    if cell in chosen or (seed == self.grid.top.seeds[0] and len(group) > 1):
+                        job = self.job(cell, seed)
+                        yield cell, seed, Task(job, cell in chosen and bool(job.stage.data.test))
+
+    def _chosen(self) -> set[int]:
+        """The cells that validation has picked, and those that it need not."""
+        found = set()
+        for group in self.grid.groups():
+            scores = {cell: best_of(self.record(cell, self.grid.top.seeds[0])) for cell in group}
+            if len(group) == 1:
+                found.add(group[0])
+            elif None not in scores.values():
+                lowest = self.grid.recipes[group[0]].stages[-1].fit.goal == "lowest"
+                found.add((min if lowest else max)(group, key=lambda cell: scores[cell] or 0.0))
+        return found
+
+    def job(self, cell: int, seed: int) -> Job:
+        """The last job of a cell."""
+        if (cell, seed) not in self._jobs:
+            self._jobs[cell, seed] = self.grid.jobs(cell, seed)[-1]
+        return self._jobs[cell, seed]
+
+    def record(self, cell: int, seed: int) -> dict[str, Any] | None:
+        """The record of a cell, if it is of this grid as it is now."""
+        if (cell, seed) not in self._records:
+            found = read_json(record_path(self.grid, self.grid.cells[cell], seed))
+            if not isinstance(found, dict) or found.get("job") != self.job(cell, seed).name:
+                return None
+            self._records[cell, seed] = found
+        return self._records[cell, seed]
+
+    def write(self, cell: int, seed: int) -> dict[str, Any]:
+        """The record of a cell, written anew."""
+        write_record(self.grid, self.grid.cells[cell], seed, self.job(cell, seed))
+        self._records.pop((cell, seed), None)
+        found = self.record(cell, seed)
+        assert found is not None
+        return found
+
+    def has_record(self, cell: int, seed: int, task: Task) -> bool:
+        found = self.record(cell, seed)
+        return found is not None and (not task.test or found["test"] is not None)
+
+    # -- how long it takes --------------------------------------------------------------------------------------
+
+    def updates_of(self, job: Job) -> int:
+        """About how many updates a job has at most."""
+        if job.name not in self._updates:
+            self._updates[job.name] = planned_updates(job.stage)
+        return self._updates[job.name]
+
+    def seconds_per_pair(self) -> float | None:
+        """Measured on the cells that have a record."""
+        found = []
+        for cell in range(len(self.grid.cells)):
+            for seed in self.grid.top.seeds:
+                if (record := self.record(cell, seed)) is not None:
+                    pairs = self.grid.recipes[cell].stages[-1].batch.pairs or 1
+                    found.append(record["seconds"] / (record["updates"] * pairs))
+        return mean(found) if found else None
+
+    def seconds_left(self, jobs: int) -> float | None:
+        rate = self.seconds_per_pair()
+        if rate is None:
+            return None
+        left, seen = 0.0, set()
+        chosen = self._chosen()
+        for seed in self.grid.top.seeds:
+            for cell in self.cells:
+                job = self.job(cell, seed)
+                is_open = cell in chosen or seed == self.grid.top.seeds[0]
+                if is_open and job.name not in seen and self.record(cell, seed) is None:
+                    seen.add(job.name)
+                    updates = max(0, self.updates_of(job) - _updates_done(job))
+                    left += updates * (job.stage.batch.pairs or 1) * rate
+        return left / jobs
+
+
+def best_of(record: dict[str, Any] | None) -> float | None:
+    """The validation that a cell is picked by."""
+    return None if record is None else record["best"]["scores"][record["settings"]["validation"]["goal"]]
+
+
+def planned_updates(stage: Stage) -> int:
+    """About how many updates a stage has at most: an example may give fewer pseudo-references than it is asked for."""
+    data, fit, by = stage.data, stage.fit, stage.schedule
+    if fit.epochs is None and fit.updates is not None:
+        return fit.updates
+    numbers = open_index(Input.of(data.train, ReadSettings(fields=data.fields))).numbers
+    gold, pseudo = numbers["gold"].astype(np.int64), numbers["pseudo"].astype(np.int64)
+    taken = (gold >= data.at_least) & (gold <= (data.at_most or math.inf))
+    gold, pseudo = gold[taken], pseudo[taken]
+    share = min(1.0, (data.examples or len(gold)) / max(1, len(gold)))
+    gold = np.minimum(gold, data.references or gold)
+    total = (
+        gold
+        if by.gold_only
+        else np.maximum(gold, stage.expand.settings.per_example)
+        if stage.expands
+        else gold + pseudo
+    )
+    if by.limit is not None:
+        total = np.minimum(total, np.maximum(by.limit, gold))
+    pairs = len(gold) if by.schedule.schedule in ("first", "sample_one") else int(total.sum())
+    per_epoch = math.ceil(pairs * share / (stage.batch.pairs or 50))
+    return int(min(fit.most_epochs * per_epoch, fit.updates or math.inf))
+
+
+def _updates_done(job: Job) -> int:
+    """Where a job stands by its log."""
+    try:
+        with (Path(job.stage.run.output) / STEPS).open("rb") as file:
+            file.seek(max(0, file.seek(0, 2) - 4096))
+            return int(json.loads(file.read().splitlines()[-1])["updates"])
+    except (OSError, ValueError, LookupError):
+        return 0
+
+
+# -- running ----------------------------------------------------------------------------------------------------------
+
+
+def run_grid(
+    run: Run,
+    *,
+    jobs: int = 1,
+    say: Callable[[str], None] = lambda line: None,
+    on_progress: Callable[[Progress], None] = lambda progress: None,
+) -> None:
+    """Train, test and record every cell that has no record yet, `jobs` at a time.
+
+    `say` is given a line for a person whenever something is done, `on_progress` how far we are every few seconds. The
+    fault of one cell does not end the others: `run.failed` has it.
+    """
+    grid = run.grid
+    for cell in run.cells:
+        check_files(grid.recipes[cell])
+    with taken(make_folder(grid.output)):
+        _expand(run, jobs, say)
+        make_folder(grid.records)
+        write_grid(grid)
+        at_work: dict[str, str] = {}
+        work = partial(_worker, str(grid.output))
+        _record_what_is_done(run, say)
+        for found in as_done(partial(_next_task, run, at_work), work, workers=jobs, every=_EVERY):
+            if found is not None:
+                task, result = found
+                at_work.pop(task.job.name)
+                if isinstance(result, PolyrefError):
+                    run.failed[task.job.name] = str(result)
+                    say(f"{task.job.name} failed: {result}")
+                elif isinstance(result, Exception):
+                    raise result
+                _record_what_is_done(run, say)
+            on_progress(_progress(run, at_work, jobs))
+
+
+def _expand(run: Run, jobs: int, say: Callable[[str], None]) -> None:
+    """Make the training sets before anybody wants them: two cells may want the same one."""
+    for cell in run.cells:
+        for stage in run.grid.recipes[cell].stages:
+            if stage.expands:
+                tools = replace(stage.expand.tools, workers=jobs)
+                stage = replace(stage, expand=replace(stage.expand, tools=tools))
+            expanded(stage, run.grid.output, lambda path: say(f"expanding {path}"))
+
+
+def _next_task(run: Run, at_work: dict[str, str]) -> Task | None:
+    for cell, seed, task in run.wanted():
+        if run.has_record(cell, seed, task):
+            continue
+        while task.job.before is not None and not Task(task.job.before, False).is_done:
+            task = Task(task.job.before, False)
+        if task.job.name not in at_work and task.job.name not in run.failed and not task.is_done:
+            at_work[task.job.name] = f"{cell_name(run.grid.cells[cell])} seed {seed}"
+            return task
+    return None
+
+
+def _record_what_is_done(run: Run, say: Callable[[str], None]) -> None:
+    """Write the records of all cells whose job has ended, of those too that share it."""
+    for cell, seed, task in list(run.wanted()):
+        if task.is_done and not run.has_record(cell, seed, task):
+            say(_line(run.grid.cells[cell], seed, run.write(cell, seed)))
+
+
+def _line(cell: Cell, seed: int, record: dict[str, Any]) -> str:
+    found = ", ".join(f"{name} {score:.4g}" for name, score in record["best"]["scores"].items())
+    tested = ", ".join(
+        f"{name} {one['score']:.4g}" for name, one in (record["test"] or {"scores": {}})["scores"].items()
+    )
+    minutes = record["seconds"] / 60
+    line = (
+        f"{cell_name(cell)} seed {seed}: {found} on validation after {record['updates']:,} updates, {minutes:.1f} min"
+    )
+    return f"{line}; {tested} on test" if tested else line
+
+
+def _progress(run: Run, at_work: dict[str, str], jobs: int) -> Progress:
+    wanted = list(run.wanted())
+    done = sum(run.has_record(*one) for one in wanted)
+    return Progress(done, len(wanted), list(at_work.values()), run.seconds_left(jobs))
+
+
+# -- inside a worker --------------------------------------------------------------------------------------------------
+
+
+def _worker(output: str) -> Callable[[Task], None]:
+    return partial(_work, output)
+
+
+def _work(output: str, task: Task) -> None:
+    stage, folder = task.job.stage, Path(task.job.stage.run.output)
+    if not (folder / DONE).exists():
+        (trained,) = train_recipe(Recipe(output, (stage,)))
+        write_done(task.job, trained.updates, trained.epochs, trained.best_updates)
+        shutil.rmtree(folder / _CHECKPOINTS, ignore_errors=True)  # as large as three models
+    if task.test:
+        write_test(stage)
