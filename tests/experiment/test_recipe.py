@@ -37,7 +37,7 @@ SMALLEST = {"run": {"output": "out"}, "data": {"train": "a.jsonl", "dev": "b.jso
         ({"run": {"output": "a\0b"}}, r'run.output is "a\0b"; give a string of Unicode characters, without \0'),
         ({"data": {"train": "a"}}, "data.dev is missing; give it"),
         ({"data": {"train": "", "dev": "b"}}, "data.train does not name a file; name one"),
-        ({"data": {1: "a"}}, "data.1 is not a known key; choose from train, dev, features"),
+        ({"data": {1: "a"}}, "data.1 is not a known key; choose from train, dev, test"),
         (
             {"data": {"train": "a", "dev": "b", "id_field": "source"}},
             'data.id_field is "source", and so is another field; name three different ones',
@@ -114,26 +114,6 @@ SMALLEST = {"run": {"output": "out"}, "data": {"train": "a.jsonl", "dev": "b.jso
         ({"stage": [{"name": "a"}, {"name": "a"}]}, "each stage needs a name of its own"),
         ({"stage": [{"name": "../a"}]}, "each stage needs a name of its own"),
         ({"stage": [{"name": "a", "model": {}}]}, 'stage "a": model is for all stages; set it at the top, as [model]'),
-        ({"grid": {"fit.epoch": [1]}}, 'grid: fit.epoch is not a known key; did you mean "epochs"?'),
-        ({"grid": {"fitt.epochs": [1]}}, 'grid: fitt is not a known section; did you mean "fit"?'),
-        (
-            {"grid": {"fit.decay.facter": [1]}},
-            'grid: fit.decay.facter is not a known key; did you mean "decay.factor"?',
-        ),
-        ({"grid": {"epochs": [1]}}, "grid: epochs is not a known section; choose from run, data"),
-        ({"grid": {"fit": [1]}}, "grid: fit is not a key; give one such as fit.epochs"),
-        (
-            {"grid": {"stage.b.fit.epochs": [1]}, "stage": [{"name": "a"}]},
-            "grid: stage.b is not a known stage; choose from a",
-        ),
-        (
-            {"grid": {"stage.a.model.layers": [1]}, "stage": [{"name": "a"}]},
-            "grid: model is not a known section; choose",
-        ),
-        ({"grid": {"fit.clip": [1.0, float("inf")]}}, "grid: fit.clip is inf; give a finite number above 0"),
-        ({"grid": {"fit.average": [None, 0.9]}}, "grid: fit.average is [None, 0.9]; give a list of values"),
-        ({"grid": {"fit.epochs": 1}}, "grid: fit.epochs is 1; give a list of values"),
-        ({"grid": {"model.kind": ["parrot"]}}, 'grid: model.kind is "parrot"; choose one of translator, captioner'),
     ],
 )
 def test_what_makes_no_sense_is_refused_by_name(changes, said):
@@ -182,11 +162,6 @@ def test_paths_may_be_paths(tmp_path: Path):
     recipe = recipe_of({"run": {"output": tmp_path}, "data": {"train": tmp_path / "a", "dev": tmp_path / "b"}})
     assert recipe.output == str(tmp_path)
     assert recipe.stages[0].data.dev == str(tmp_path / "b")
-
-
-@pytest.mark.parametrize("grid", [{"fit.decay.factor": [0.5]}, {"fit": {"decay": {"factor": [0.5]}}}])
-def test_keys_of_the_grid_are_written_in_quotes_or_as_tables(grid):
-    assert recipe_of({**SMALLEST, "grid": grid}).grid == {"fit.decay.factor": [0.5]}
 
 
 def test_tokens_without_pairs_have_no_limit_of_pairs():

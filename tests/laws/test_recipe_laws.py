@@ -54,7 +54,6 @@ def recipes(draw: st.DrawFn) -> dict[str, Any]:
     tables["data"] = {"train": draw(texts), "dev": draw(texts), **tables.get("data", {})}
     tables["run"] = {"output": draw(texts), "seed": draw(st.integers(0, 2**32 - 1)), "init_from": draw(texts)}
     tables["beam"] = draw(beam)
-    tables["grid"] = draw(st.dictionaries(st.just("fit.clip"), st.lists(st.floats(1, 9), min_size=1)))
     tables["stage"] = [{"name": f"s{number}", **draw(own)} for number in range(draw(st.integers(0, 3)))]
     return tables
 

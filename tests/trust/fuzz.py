@@ -237,7 +237,7 @@ class Recipes(Target):
             value = self.draw.choice(
                 ("-1", "0", "1e999", "nan", '""', "[]", "{}", "x", "'", "1" * 500, "true", "\udc80")
             )
-            table = self.draw.choice(("run.", "expand.", "fit.", "model.", "batch.", "", "stage.", "grid."))
+            table = self.draw.choice(("run.", "expand.", "fit.", "model.", "batch.", "", "stage."))
             more = ["--set", f"{table}{line.partition('=')[0].strip()}={value}"]
         return self.judged("train", "recipe.toml", "--check", *more, cwd=folder)
 

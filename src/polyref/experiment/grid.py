@@ -163,9 +163,9 @@ def _axes(given: Any) -> dict[str, dict[str, Any]]:
     for axis, values in _table(given, "axis").items():
         axes[axis] = {}
         for name, changes in _table(values, f"axis.{axis}").items():
-            if not _NAME.fullmatch(name):
-                problem = "is not a name"
-                raise SettingsError(problem, "use letters, digits and . _ + - only", key=f"axis.{axis}.{name}")
+            if not _NAME.fullmatch(name) or name == ALL:
+                cure = f"use letters, digits and . _ + - only, and not the word {ALL}"
+                raise SettingsError("cannot be a name", cure, key=f"axis.{axis}.{name}")
             axes[axis][name] = _table(changes, f"axis.{axis}.{name}")
         if not axes[axis]:
             raise SettingsError("has no values", "give it at least one", key=f"axis.{axis}")
@@ -185,7 +185,7 @@ def _cells(given: Any, axes: Mapping[str, Mapping[str, Any]]) -> list[Cell]:
             for values in product(*(_values(block[axis], axis, axes[axis]) for axis in named)):
                 cell = dict(zip(named, values, strict=True))
                 if cell in found:
-                    raise SettingsError(f"has {cell_name(cell)} twice", "name it once", key="")
+                    raise SettingsError(f"the cell {cell_name(cell)} is there twice", "name it once")
                 found.append(cell)
     return found
 
@@ -212,7 +212,7 @@ def _report(given: Any, axes: Mapping[str, Any], cells: list[Cell]) -> dict[str,
         chosen |= {} if test is None else {"test": [cell_of(one) for one in _list(test, "test")]}
         for cell in [*([chosen["baseline"]] if baseline is not None else []), *chosen.get("test", [])]:
             if not any(cell.items() <= one.items() for one in cells):
-                raise SettingsError(f"names {cell_name(cell)}", "name one of the cells", key="baseline")
+                raise SettingsError(f"there is no cell {cell_name(cell)}", "name one of the cells")
         figures = []
         for one in _list(curves, "curves"):
             figure = _table(one, "curves")

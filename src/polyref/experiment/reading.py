@@ -209,7 +209,9 @@ def recipe_toml(recipe: Recipe) -> str:
     first = recipe.stages[0]
     contents = [stage.content() for stage in recipe.stages]
     shared = {
-        section: {key: value for key, value in values.items() if all(one[section][key] == value for one in contents)}
+        section: {
+            key: value for key, value in values.items() if all((key, value) in one[section].items() for one in contents)
+        }
         for section, values in contents[0].items()
     }
     shared["run"] |= {"output": recipe.output, "init_from": first.run.init_from}
