@@ -85,9 +85,8 @@ def _with_figure(figure: Picture, prefix: str, contents: dict[str, bytes]) -> st
 def _with_case(case: Case, contents: dict[str, bytes]) -> str:
     contents["case.svg"], contents["case.csv"] = case.svg.encode(), as_csv(case.table).encode()
     contents["case.tex"] = as_latex(case.table, "case").encode()
-    references = "".join(f"- {in_markdown(text)}\n" for text in case.references)
     files = "[SVG](case.svg), [CSV](case.csv), [LaTeX](case.tex)"
     return (
-        f"## Case study\n\n{in_markdown(case.title)} ({files})\n\n{references}\n"
+        f"## Case study\n\n**{in_markdown(case.title)}** ({files})\n\n"
         f"![Lattice of the references](case.svg)\n\n{as_markdown(case.table)}"
     )

@@ -13,6 +13,7 @@ from os import PathLike
 from polyref.data import read
 from polyref.data.opening import display_name, located
 from polyref.draw import draw_lattice
+from polyref.draw.style import letter
 from polyref.errors import InputError, SettingsError
 from polyref.example import Example
 from polyref.lattice import Lattice, PlainEngine, restore
@@ -26,7 +27,6 @@ class Case:
     """`svg` is the lattice, with the best pseudo-reference marked."""
 
     title: str
-    references: tuple[str, ...]
     svg: str
     table: Table
 
@@ -54,7 +54,7 @@ def find_case(file: str | PathLike[str], id: str | None = None) -> Case:
     title = f"{why}: {found.id}, {size} sentences ({alignment})."
     with located(name, found.line):
         svg = _drawn(found)
-    return Case(title, tuple(reference.text for reference in found.references), svg, _table(found, title))
+    return Case(title, svg, _table(found, title))
 
 
 def _drawn(example: Example) -> str:
@@ -80,17 +80,19 @@ def _drawn(example: Example) -> str:
 
 
 def _table(example: Example, title: str) -> Table:
-    """The best pseudo-references and the last ones."""
+    """The references, by their letters in the drawing; the best pseudo-references and the last ones."""
     ranked = [(rank, one) for rank, one in enumerate(example.pseudo_references, 1) if not one.repeat]
     rows = [[Cell(str(rank)), Cell(one.text), Cell(f"{one.bleu:.1f}")] for rank, one in ranked]
     if len(rows) > 2 * _SHOWN:
         rows = [*rows[:_SHOWN], [Cell("…"), Cell("…"), Cell("…")], *rows[-_SHOWN:]]
+    gold = [[Cell(letter(n)), Cell(one.text), Cell("")] for n, one in enumerate(example.references)]
     return Table(
         "case",
-        f"{title} Its pseudo-references, by BLEU.",
-        [[Cell("Rank"), Cell("Pseudo-reference"), Cell("BLEU")]],
-        rows,
+        title,
+        [[Cell(""), Cell("References, and pseudo-references by rank"), Cell("BLEU")]],
+        [*gold, *rows],
         2,
         [{"id": example.id, "rank": rank, "text": one.text, "bleu": one.bleu} for rank, one in ranked],
+        rules=[len(gold)],
         latex_columns="rp{0.75\\linewidth}r",
     )

@@ -209,7 +209,7 @@ def _curve(group: Group, wanted: Curves, label: str, number: int) -> Line:
             if wanted.metric not in point.scores:
                 cure = "name another metric in report.curves, or add it to validation.metrics of the recipe"
                 raise InputError(f'"curve" has no "{wanted.metric}"', cure, file=run.file)
-            found[point.updates if wanted.x == UPDATES else point.epoch] = point.scores[wanted.metric]
+            found[point.updates if wanted.x == UPDATES else point.epoch + 1] = point.scores[wanted.metric]
         curves.append(found)
     shared = sorted(set.intersection(*map(set, curves)))
     values = [[curve[x] for curve in curves] for x in shared]

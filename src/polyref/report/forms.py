@@ -112,11 +112,11 @@ def as_latex(table: Table, label: str) -> str:
             lines.append(_partial_rules(row or ()))
     lines.append("\\midrule")
     for number, row in enumerate(table.rows):
-        begins = number in table.rules or not number
-        if begins and number:
+        if number in table.rules:
             lines.append("\\midrule")
-        # Inside a block, the first column says nothing new.
-        lines.append(_tex_row(row if begins or not table.rules else [Cell(""), *row[1:]]))
+        # Inside a block, the first column need not say again what it has said.
+        says_again = table.rules and number not in table.rules and number and row[0] == table.rows[number - 1][0]
+        lines.append(_tex_row([Cell(""), *row[1:]] if says_again else row))
     caption = " ".join([table.title, *table.notes])
     lines += ["\\bottomrule", "\\end{tabular}", f"\\caption{{{latex(caption)}}}", f"\\label{{tab:{label}}}"]
     return "\n".join([*lines, f"\\end{{{kind}}}"]) + "\n"

@@ -176,7 +176,9 @@ def read_records(folder: str | Path) -> Records:
     groups = _grouped(cells, runs, seeds, pick, goal)
     layout = grid.table("report")
     others = {axis for cell in cells for axis in cell} - {*pick}
-    rows, columns = _names(layout, "rows", axes), _names(layout, "columns", axes)
+    columns = _names(layout, "columns", axes) if "columns" in layout.content else ()
+    usual = tuple(axis for axis in axes if axis in others and axis not in columns)
+    rows = _names(layout, "rows", axes) if "rows" in layout.content else usual
     if both := {*rows} & {*columns}:
         layout.refuse(f'"{min(both)}" is in rows and in columns')
     _check_places(layout, groups, (*rows, *columns), others)
@@ -421,11 +423,12 @@ def _check_places(layout: _Table, groups: Sequence[Group], axes: Sequence[str], 
 
 def _group(table: _Table, groups: Sequence[Group], axes: Mapping[str, Sequence[str]], pick: Sequence[str]) -> Group:
     cell = {axis: value for axis, value in _cell(table, axes).items() if axis not in pick}
-    for group in groups:
-        if group.cell == cell:
-            return group
-    problem = f'"{table.at.rstrip(".")}" is {shown(cell)}, which "cells" does not have'
-    raise InputError(problem, "name a cell with all its axes", file=table.file)
+    found = [group for group in groups if group.cell == cell]
+    found = found or [group for group in groups if cell.items() <= group.cell.items()]
+    if len(found) == 1:
+        return found[0]
+    what = "several cells are" if found else '"cells" does not have'
+    raise InputError(f'"{table.at[:-1]}" is {shown(cell)}, which {what}', "name one of the cells", file=table.file)
 
 
 def matching(groups: Sequence[Group], where: Cell) -> Iterator[Group]:
