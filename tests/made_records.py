@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from polyref.score.significance import statistics_of
+
 METHODS = ["first", "sample-one", "uniform", "shuffle"]
 SIZES = ["1", "5", "10", "20", "50"]
 EXAMPLES = 40
@@ -99,12 +101,17 @@ def _tested(draw: random.Random, quality: float) -> dict[str, Any]:
         matches = [round(length * share * (1 + quality / 25)) for share in (0.66, 0.45, 0.3, 0.2)]
         bleu.append([length, length + draw.choice([-1, 0, 0, 1]), *(min(length - n, m) for n, m in enumerate(matches))])
         cider.append(round(max(0.0, draw.gauss(0.48 + quality / 40, 0.2)), 6))
-    mean = sum(cider) / EXAMPLES
     return {
         "examples": EXAMPLES,
         "scores": {
-            "bleu": {"score": round(20.2 + quality, 4), "signature": "nrefs:5|case:lc|tok:13a|version:2.6.0"},
-            "cider": {"score": mean, "signature": "nrefs:5|case:lc|tok:ptb|version:polyref-0.1.0"},
+            "bleu": {
+                "score": statistics_of(bleu, "bleu").score(),
+                "signature": "nrefs:5|case:lc|tok:13a|version:2.6.0",
+            },
+            "cider": {
+                "score": statistics_of(cider, "cider").score(),
+                "signature": "nrefs:5|case:lc|tok:ptb|version:polyref-0.1.0",
+            },
         },
         "per_example": {"bleu": bleu, "cider": cider},
         "extra": {"distinct outputs": draw.randint(20, EXAMPLES)},

@@ -9,14 +9,17 @@ Not:  how a table is written (forms.py), figures (figures.py), the case study (c
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
 from functools import partial
 from itertools import groupby
 from statistics import fmean, stdev
 from typing import Any
 
+from polyref.errors import InputError
 from polyref.report.forms import Cell, Table
-from polyref.report.records import LOWER_IS_BETTER, Group, Records, Run, score_of
+from polyref.report.records import LOWER_IS_BETTER, Group, Records, Run, score_of, shown
 from polyref.score import METRICS
+from polyref.score.significance import Statistics, compare, statistics_of
 
 _DIGITS = 3  # at most: seeds differ by more
 Place = tuple[str | None, ...]
@@ -24,7 +27,7 @@ Place = tuple[str | None, ...]
 
 def tables_of(records: Records) -> list[Table]:
     """All tables that the records have something for."""
-    made = (data_table, expansions_table, validation_table, test_table)
+    made = (data_table, expansions_table, validation_table, test_table, comparisons_table)
     return [table for make in made if (table := make(records)) is not None]
 
 
@@ -109,6 +112,9 @@ def _median_power(possible: Mapping[int, int]) -> int | None:
 def validation_table(records: Records) -> Table | None:
     """All cells of the grid. A cell that lacks a column's axis stands in all columns that it may belong to."""
     columns = _columns(records)
+    if len(columns) == 1:  # one column needs no title: what it has in common stands in the rows
+        records = replace(records, rows=(*records.rows, *records.columns), columns=())
+        columns = [()]
     rows = list(_placed(records, columns))
     picked = [axis for axis in records.pick if any(axis in group.picked for group in records.groups)]
     parts: list[tuple[str, Callable[[Group], str]]] = [
@@ -289,6 +295,65 @@ def _signatures(groups: Sequence[Group], metrics: Sequence[str]) -> Iterator[str
         )
         several = " (several: do not compare their scores)" if len(found) > 1 else ""
         yield f"{title_of(metric)}: {'; '.join(found)}{several}"
+
+
+# -- comparisons ----------------------------------------------------------------------------------------------------
+
+
+def comparisons_table(records: Records) -> Table | None:
+    """Each cell of the test table against the baseline: by how much it is better, and whether by more than chance."""
+    baseline = records.baseline
+    if baseline is None:
+        return None
+    others = [group for group in records.test if group is not baseline]
+    axes = [axis for axis in (*records.rows, *records.columns) if any(axis in group.cell for group in others)]
+    rows: list[list[Cell]] = []
+    numbers: list[dict[str, object]] = []
+    blocks = []
+    for group in others:
+        blocks.append(len(rows))
+        for metric in records.metrics:
+            ours, theirs = _statistics(group, metric), _statistics(baseline, metric)
+            if not ours or not theirs:
+                continue
+            found, digits = compare(ours, theirs), digits_of(metric)
+            low, high = (_signed(limit, digits) for limit in (found.low, found.high))
+            texts = [*_labels(records, group, axes), title_of(metric), _signed(found.difference, digits)]
+            texts += [f"{low} to {high}", _p_value(found.p_bootstrap), _p_value(found.p_randomisation)]
+            rows.append([Cell(text) for text in texts])
+            names = [axis for axis in records.axes if axis not in records.pick]
+            cell = {axis: group.cell.get(axis) for axis in names}
+            seeds = {"seeds": len(ours), "baseline_seeds": len(theirs)}
+            numbers.append({**cell, "metric": metric, **asdict(found), **seeds})
+    if not rows:
+        return None
+    titles = [*map(capital, axes), "Metric", "Difference", "95 % interval", "p, bootstrap", "p, randomisation"]
+    return Table(
+        "comparisons",
+        f"Test scores against the baseline ({shown(baseline.cell)}).",
+        [[Cell(title) for title in titles]],
+        rows,
+        len(axes) + 1,
+        numbers,
+        ["Seeds and examples are drawn together. p-values are two-sided and not corrected for several comparisons."],
+        blocks[1:],
+    )
+
+
+def _statistics(group: Group, metric: str) -> list[Statistics]:
+    """Of each seed that has them; those that cannot be read are refused by the name of their file."""
+    found = []
+    for run in group.tested:
+        if run.test is not None and metric in run.test.per_example:
+            try:
+                found.append(statistics_of(run.test.per_example[metric], metric))
+            except InputError as error:
+                raise InputError(f'"test.per_example.{metric}": {error.problem}', error.cure, file=run.file) from None
+    return found
+
+
+def _p_value(value: float) -> str:
+    return f"{value:.3f}" if value >= 0.001 else "< 0.001"
 
 
 # -- what tables share ----------------------------------------------------------------------------------------------
