@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from statistics import fmean
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from polyref.draw.style import LIGHT
 from polyref.errors import InputError, load_extra
@@ -40,6 +40,7 @@ _PIXELS = 300  # to an inch
 _DASHES: tuple[Any, ...] = ("-", (0, (4, 1.2)), (0, (1.2, 1.2)), (0, (5, 1.2, 1.2, 1.2)))
 _MARKERS = "osD^vPX*<>"
 _MOST_MARKERS = 14
+_MOST_NAMES = 6  # at the ends of lines
 _LETTERS = 0.062  # height of a name, as a share of the axis
 _STEEP = 0.15  # share of a curve that the vertical axis need not show
 _STYLE = {
@@ -156,7 +157,7 @@ def _draw_possible(axes: Axes, records: Records) -> None:
     axes.set_xlabel("Sentences in the lattice")
     axes.set_ylabel("Examples (%)")
     if len(drawn) > 1:
-        axes.legend(loc="upper right", handlelength=2.2, facecolor=LIGHT.paper, framealpha=1, edgecolor="none")
+        _legend(axes, "upper right")
 
 
 def _distinct(expansions: Sequence[Expansion]) -> list[tuple[Expansion, str]]:
@@ -231,21 +232,43 @@ def _spread(values: Sequence[Sequence[float]]) -> tuple[list[float], list[float]
 def _draw_lines(axes: Axes, lines: Sequence[Line], records: Records, wanted: Curves) -> None:
     for line in lines:
         axes.fill_between(line.x, line.low, line.high, color=LIGHT.line(line.number), alpha=0.14, linewidth=0)
+    from matplotlib.ticker import MaxNLocator
+
     for line in lines:
         # Markers tell lines apart for those who see no colours; where they would be too many, dashes do.
         is_marked = len(line.x) <= _MOST_MARKERS
-        told = {"marker": _MARKERS[line.number % len(_MARKERS)]} if is_marked else {"linestyle": _dashes(line.number)}
-        axes.plot(line.x, line.y, color=LIGHT.line(line.number), **told)
+        marker = _MARKERS[line.number % len(_MARKERS)] if is_marked else ""
+        dashes = _dashes(line.number // len(LIGHT.lines) if is_marked else line.number)
+        axes.plot(line.x, line.y, color=LIGHT.line(line.number), label=line.label, marker=marker, linestyle=dashes)
+    axes.set_xlabel(capital(wanted.x))
     axes.set_ylabel(f"{title_of(wanted.metric)} (validation)")
-    if wanted.x in (UPDATES, EPOCHS):
-        axes.set_xlabel(capital(wanted.x))
-        axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+    is_curve, is_low_good = wanted.x in (UPDATES, EPOCHS), wanted.metric in LOWER_IS_BETTER
+    if is_curve:
         axes.set_xlim(left=0)
-        _skip_steep_start(axes, lines, is_low_good=wanted.metric in LOWER_IS_BETTER)
+        axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
+        axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+        _skip_steep_start(axes, lines, is_low_good=is_low_good)
     else:
-        axes.set_xlabel(capital(wanted.x))
-        axes.set_xticks(range(len(records.axes[wanted.x])), records.axes[wanted.x])
-    _label_ends(axes, lines)
+        used = sorted({int(x) for line in lines for x in line.x})
+        axes.set_xticks(used, [records.axes[wanted.x][place] for place in used])
+    if len(lines) > _MOST_NAMES:
+        _legend_below(axes)
+    elif is_curve and len({line.x[-1] for line in lines}) > 1:  # a name at its end would be in the way of other curves
+        _legend(axes, "upper right" if is_low_good else "lower right")
+    else:
+        _label_ends(axes, lines)
+
+
+def _legend(axes: Axes, place: Literal["upper right", "lower right"]) -> None:
+    axes.legend(loc=place, handlelength=2.2, facecolor=LIGHT.paper, framealpha=0.85, edgecolor="none")
+
+
+def _legend_below(axes: Axes) -> None:
+    figure = axes.get_figure(root=True)
+    assert figure is not None
+    handles, _ = axes.get_legend_handles_labels()
+    figure.set_figheight(_HEIGHT + 0.15 * -(-len(handles) // 2))
+    figure.legend(handles=handles, loc="outside lower center", ncols=2, handlelength=2.2, frameon=False)
 
 
 def _dashes(number: int) -> Any:
@@ -275,7 +298,7 @@ def _label_ends(axes: Axes, lines: Sequence[Line]) -> None:
     heights = dict(zip(map(id, order), _moved_apart([line.y[-1] for line in order], apart, bottom, top), strict=True))
     for line in lines:
         is_last = id(line) in heights
-        text = axes.annotate(
+        axes.annotate(
             line.label,
             (line.x[-1], heights[id(line)] if is_last else line.y[-1]),
             (5, 0) if is_last else (4, 5),
@@ -285,8 +308,6 @@ def _label_ends(axes: Axes, lines: Sequence[Line]) -> None:
             fontsize=7,
             annotation_clip=False,
         )
-        if not is_last:  # among the lines: on paper of its own
-            text.set_bbox({"facecolor": LIGHT.paper, "edgecolor": "none", "alpha": 0.75, "pad": 0.5})
     axes.set_ylim(bottom, top)
 
 
