@@ -177,6 +177,19 @@ def test_the_test_table_has_the_gain_over_the_baseline(records: Records):
     assert table.fine_print[0] == "BLEU: nrefs:5|case:lc|tok:13a|version:2.6.0"
 
 
+def test_a_score_of_nothing_is_a_score(tmp_path: Path):
+    folder = write_records(tmp_path / "records")
+    for path in folder.glob("*seed*"):
+        tested = json.loads(path.read_text())["test"]
+        if tested is not None:
+            tested["scores"]["bleu"]["score"] = 0
+            change(path, test=tested)
+    table = tables.test_table(read_records(folder))
+    assert table is not None
+    assert table.rows[0][3].text == "0.00 ± 0.00 (+0.00)"
+    assert not any(row[3].bold for row in table.rows)
+
+
 def test_scores_with_different_signatures_are_said_to_be(tmp_path: Path):
     folder = write_records(tmp_path / "records")
     path = folder / "first-1-seed1.json"

@@ -226,7 +226,7 @@ def _validation_numbers(records: Records) -> Iterator[dict[str, object]]:
 def test_table(records: Records) -> Table | None:
     """The chosen cells on the test set, and what they gain over the baseline."""
     groups = [group for group in records.test if group.tested]
-    metrics = [name for name in records.metrics if any(_tested(name)(run) for group in groups for run in group.tested)]
+    metrics = [name for name in records.metrics if any(_known(_tested(name), group.tested) for group in groups)]
     if not groups or not metrics:
         return None
     axes = [axis for axis in (*records.rows, *records.columns) if any(axis in group.cell for group in records.test)]
@@ -353,7 +353,7 @@ def _statistics(group: Group, metric: str) -> list[Statistics]:
 
 
 def _p_value(value: float) -> str:
-    return f"{value:.3f}" if value >= 0.001 else "< 0.001"
+    return f"{value:.3f}" if value >= 0.0005 else "< 0.001"
 
 
 # -- what tables share ----------------------------------------------------------------------------------------------
@@ -392,7 +392,7 @@ def _leaders(
     runs_of: Callable[[Group], Sequence[Run]],
     score: Callable[[Run], float | None],
 ) -> list[Group]:
-    """The best by a metric, several where they look the same; nobody is best alone."""
+    """The best by a metric, several where they look the same; nobody where all do."""
     means = [
         (round(fmean(values), digits_of(metric)), group)
         for group in groups
@@ -400,7 +400,7 @@ def _leaders(
         for values in [_known(score, runs_of(group))]
         if values
     ]
-    if len(means) < 2:
+    if len({mean for mean, _ in means}) < 2:
         return []
     best = (min if metric in LOWER_IS_BETTER else max)(mean for mean, _ in means)
     return [group for mean, group in means if mean == best]
