@@ -150,6 +150,7 @@ def test_a_record_that_cannot_be_used_is_refused(folder: Path, values, says):
 
 GRIDS: dict[str, tuple[dict[str, Any], str]] = {
     "no cells": ({"cells": None}, '"cells" is missing; run polyref experiment again'),
+    "empty cells": ({"cells": []}, '"cells" is empty; run polyref experiment again'),
     "no seeds": ({"seeds": []}, '"seeds" is empty; run polyref experiment again'),
     "an unknown axis to pick from": (
         {"pick": ["batch"]},

@@ -83,13 +83,22 @@ def test_a_cell_without_the_columns_axis_spans_them(records: Records):
     assert all(sum(cell.span for cell in row) == table.width for row in (*table.header, *table.rows))
 
 
+def test_a_baseline_in_one_column_has_its_star_there(tmp_path: Path):
+    planned = grid()
+    planned["report"]["baseline"] = {"method": "shuffle", "references": "20", "align": "soft"}
+    table = tables.validation_table(read_records(write_records(tmp_path / "records", planned)))
+    assert table is not None
+    [row] = [row for row in table.rows if (row[0].text, row[1].text) == ("20", "shuffle")]
+    assert [cell.text.endswith("*") for cell in row] == [False, False, False, True, False, True, False, False]
+
+
 def test_gold_and_expanded_references_of_one_number_have_two_rows(tmp_path: Path):
     cells = [{"method": "shuffle", "references": "5", "align": "hard"}, {"method": "shuffle", "references": "5"}]
     cells.append({"method": "shuffle", "references": "5", "align": "soft"})
     table = tables.validation_table(small(tmp_path, cells, metrics=["bleu"]))
     assert [line.split(" | ")[2:4] for line in lines(table)[2:]] == [
-        ["**20.00 ± 0.00**", "←"],  # as good as any in the first column
-        ["**20.00 ± 0.00**", "**21.00 ± 0.00**"],
+        ["20.00 ± 0.00", "←"],  # all alike in the first column: none is best
+        ["20.00 ± 0.00", "**21.00 ± 0.00**"],
     ]
 
 

@@ -10,6 +10,7 @@ Needs matplotlib. Nothing of its global state is changed for longer than a drawi
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -123,7 +124,13 @@ def _saved(figure: Figure, form: str) -> bytes:
     # Without dates and names of programs: the same bytes tomorrow.
     metadata = {"Date": None, "Creator": None} if form == "svg" else {"Software": None}
     figure.savefig(stream, format=form, dpi=_PIXELS, metadata=metadata)
-    return stream.getvalue()
+    if form == "png":
+        return stream.getvalue()
+    # Not all programs know sizes in points; and on a web page a column of a paper is small.
+    sized = re.compile(rb'width="([0-9.]+)pt" height="([0-9.]+)pt"')
+    return sized.sub(
+        lambda size: b'width="%d" height="%d"' % (2 * float(size[1]), 2 * float(size[2])), stream.getvalue(), 1
+    )
 
 
 # -- what lattices hold ---------------------------------------------------------------------------------------------

@@ -165,8 +165,9 @@ def read_records(folder: str | Path) -> Records:
     axes = _axes(grid)
     cells = [_cell(one, axes) for one in grid.tables("cells")]
     seeds = tuple(grid.list_of("seeds", int))
-    if not seeds:
-        grid.refuse('"seeds" is empty')
+    for key, found in (("cells", cells), ("seeds", seeds)):
+        if not found:
+            grid.refuse(f'"{key}" is empty')
     pick = _names(grid, "pick", axes)
     goal = grid.get("goal", str)
     with reading(folder):

@@ -22,6 +22,7 @@ from polyref.score import METRICS
 from polyref.score.significance import Statistics, compare, statistics_of
 
 _DIGITS = 3  # at most: seeds differ by more
+STAR = "*"  # of the baseline
 Place = tuple[str | None, ...]
 
 
@@ -128,17 +129,22 @@ def validation_table(records: Records) -> Table | None:
         for column in range(len(columns))
         for group in _leaders([row[column] for row in rows], metric, lambda group: group.runs, _best(metric))
     }
+    scores = [title_of(metric) for metric in records.metrics]
     shown_rows = []
     for row in rows:
         first = next(group for group in row if group is not None)
-        cells = [Cell(text) for text in _labels(records, first, records.rows)]
+        # The star of the baseline is at the row's name, or at the score where the row has others.
+        is_alone = all(group is None or group is first for group in row)
+        labels = _labels(records, first, records.rows)
+        cells = [Cell(label if is_alone else label.removesuffix(STAR)) for label in labels]
         for title, text in parts:
             for group, run in groupby(row, key=lambda group: group):
                 span = len(list(run))
                 if group is None:
                     cells += [Cell("")] * span
-                else:
-                    cells.append(Cell(text(group), span, (title, id(group)) in bold))
+                    continue
+                star = STAR if group is records.baseline and not is_alone and title in scores else ""
+                cells.append(Cell(text(group) + star, span, (title, id(group)) in bold))
         shown_rows.append(cells)
     return Table(
         "validation",
@@ -411,7 +417,7 @@ def _labels(records: Records, group: Group, axes: Sequence[str]) -> list[str]:
     texts = [group.cell.get(axis, "") for axis in axes]
     if group is records.baseline and texts:
         last = max((n for n, text in enumerate(texts) if text), default=0)
-        texts[last] += "*"
+        texts[last] += STAR
     return texts
 
 
@@ -442,7 +448,7 @@ def _notes(records: Records, *, gains: bool = False) -> list[str]:
     notes = [f"Mean ± standard deviation over {seeds} seeds." if seeds > 1 else "One seed."]
     notes += ["In brackets: gain over the baseline."] if gains else []
     notes += ["Updates: of the best weights, of the whole run.", "Bold: best of a column."]
-    notes += ["*Baseline."] if records.baseline is not None else []
+    notes += [f"{STAR}Baseline."] if records.baseline is not None else []
     if records.pick:
         names = " and ".join(map(capital, records.pick))
         notes.append(f"{names}: the best by {title_of(records.goal)} on the validation set, seed {records.seeds[0]}.")
