@@ -66,7 +66,7 @@ def test_approximate_randomisation_has_the_same_p(system):
 
 @pytest.mark.parametrize("system", [1, 2])
 def test_bootstrap_samples_have_the_same_p_by_sacrebleus_formula(system):
-    """sacreBLEU takes absolute differences before it centres them, so its p is smaller: not that of a two-sided test."""
+    """sacreBLEU takes absolute values before it centres the differences: its p is below that of a two-sided test."""
     baseline, ours = corpus()[2][0], corpus()[2][system]
     found = compare([ours], [baseline], samples=SAMPLES)
     apart = np.abs(bootstrap([[ours], [baseline]], SAMPLES, np.random.default_rng(0)).draws)

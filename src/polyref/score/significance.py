@@ -145,10 +145,15 @@ def compare(ours: Runs, theirs: Runs, *, samples: int = 1000, seed: int = 0) -> 
     swapped = _swapped(ours, theirs, samples, generator)
     if len(ours) == len(theirs) == 1:
         return Comparison(difference, *_middle(draws, 0.95), p_bootstrap, _share(swapped, difference))
-    divisions = math.comb(len(ours) + len(theirs), len(ours))
-    least = (2 if len(ours) == len(theirs) else 1) / divisions  # the runs as they are divided, and the other way round
     moved = _relabelled(ours, theirs, samples, generator) + math.sqrt(of_systems) * swapped
-    return Comparison(difference, *_middle(draws, 0.95), p_bootstrap, max(least, _share(moved, difference)))
+    p_randomisation = max(smallest_p(len(ours), len(theirs)), _share(moved, difference))
+    return Comparison(difference, *_middle(draws, 0.95), p_bootstrap, p_randomisation)
+
+
+def smallest_p(ours: int, theirs: int) -> float:
+    """The smallest p that randomisation reaches with so many runs of each system, of which one has several."""
+    # As the runs are divided; with as many of each, the other way round is as large a difference.
+    return (2 if ours == theirs else 1) / math.comb(ours + theirs, ours)
 
 
 def _check(all_runs: Runs, *systems: Runs) -> None:
