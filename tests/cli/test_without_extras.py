@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from commands import Finished
+from made_records import write_records
 from samples import caption_lines
 
 from polyref import AlignSettings
@@ -108,10 +109,27 @@ def test_what_needs_an_extra_names_it(arguments, says, run_watched):
 
 
 def test_what_is_slow_to_load_is_not_loaded_for_help(run_watched):
-    for arguments in (["--help"], ["expand", "--help"], ["encoder", "--help"], ["encoder", "train", "--help"]):
+    for arguments in (
+        ["--help"],
+        ["expand", "--help"],
+        ["report", "--help"],
+        ["encoder", "--help"],
+        ["encoder", "train", "--help"],
+    ):
         done, loaded = run_watched(*arguments, missing=False)
         assert done.code == 0
         assert not sorted(loaded & {*EXTRAS.split(), "numba", "llvmlite", "sacrebleu", "rich"})
+
+
+def test_a_report_names_what_figures_need_and_loads_no_torch(run_watched, tmp_path: Path):
+    records = write_records(tmp_path / "records")
+    done, _ = run_watched("report", records, "-o", tmp_path / "report")
+    assert (done.code, done.out) == (2, b"")
+    assert done.err.endswith('a figure needs matplotlib; install it with: pip install "polyref[report]"\n')
+    assert not (tmp_path / "report").exists()
+    done, loaded = run_watched("report", records, "-o", tmp_path / "report", missing=False)
+    assert done.code == 0
+    assert "torch" not in loaded
 
 
 @pytest.mark.parametrize("options", [[], SOFT, [*SOFT, *FLUENT]], ids=["hard", "soft", "soft and fluent"])

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,7 @@ pytest.importorskip("tokenizers")
 import made_up  # noqa: E402
 
 import polyref  # noqa: E402
-from polyref.errors import OutputError, SettingsError  # noqa: E402
+from polyref.errors import MissingExtraError, OutputError, SettingsError  # noqa: E402
 from polyref.experiment.reading import read_recipe  # noqa: E402
 from polyref.experiment.training import train_recipe  # noqa: E402
 from polyref.files import taken  # noqa: E402
@@ -174,6 +176,45 @@ def test_the_time_of_a_run_goes_on_with_it(tmp_path: Path, data):
     polyref.train(tables)
     assert [line["seconds"] >= 1000 for line in made_up.log_of(tmp_path)] == [True] * 32
     assert "goes on after 8 updates" in (tmp_path / "train.log").read_text()
+
+
+def test_the_validations_so_far_are_drawn_and_go_on_with_the_run(tmp_path: Path, data):
+    tables = made_up.recipe(tmp_path, data, fit={"validate_every": 5, "save_every": 5})
+    stopped_after(12, tables)
+    assert (tmp_path / "curve.svg").read_text().count('class="dot"') == 2 * 2  # two validations, two scores
+    said: list[str] = []
+    polyref.train(tables, say=said.append)
+    drawn = (tmp_path / "curve.svg").read_text()
+    validations = [line for line in made_up.log_of(tmp_path) if "validation" in line]
+    assert drawn.count('class="dot"') == 2 * len(validations)
+    assert said[-1].startswith("best: bleu ")
+    assert len(re.findall("[▁▂▃▄▅▆▇█]", said[-1])) == len(validations)
+
+
+def test_tensorboard_gets_what_the_log_has_and_does_not_change_the_run(tmp_path: Path, data):
+    pytest.importorskip("tensorboard")
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    tables = made_up.recipe(tmp_path, data, fit={"tensorboard": True})
+    stopped_after(9, tables)
+    polyref.train(tables)
+    found = EventAccumulator(str(tmp_path / "tensorboard"))
+    found.Reload()
+    log = made_up.log_of(tmp_path)
+    updates = [line["updates"] for line in log if line["what"] == "update"]
+    assert [event.step for event in found.Scalars("training/loss")] == updates
+    expected = [line["scores"]["bleu"] for line in log if "validation" in line]
+    assert [event.value for event in found.Scalars("validation/bleu")] == pytest.approx(expected)
+    weights = (tmp_path / "weights.safetensors").read_bytes()
+    polyref.train(tables, overrides=["fit.tensorboard=false"])  # the same run
+    assert (tmp_path / "weights.safetensors").read_bytes() == weights
+
+
+def test_a_board_that_is_not_installed_is_said_before_anything_is_written(tmp_path: Path, data, monkeypatch):
+    monkeypatch.setitem(sys.modules, "tensorboard", None)
+    with pytest.raises(MissingExtraError, match=r'fit.tensorboard needs tensorboard; .*"polyref\[tensorboard\]"'):
+        polyref.train(made_up.recipe(tmp_path / "run", data, fit={"tensorboard": True}))
+    assert not (tmp_path / "run").exists()
 
 
 def test_validation_by_training_examples_is_said(tmp_path: Path, data):

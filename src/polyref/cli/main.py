@@ -32,6 +32,7 @@ from polyref.cli.features import features
 from polyref.cli.generate import generate
 from polyref.cli.lattice import lattice
 from polyref.cli.options import printable
+from polyref.cli.report import report
 from polyref.cli.score import score
 from polyref.cli.stats import stats
 from polyref.cli.stream import stream
@@ -218,7 +219,7 @@ def _is_out_of_memory(error: BaseException) -> bool:
 
 # -- the command ------------------------------------------------------------------------------------------------------
 
-_VERBS = (expand, stream, lattice, align, convert, stats, score, train, generate, experiment, features, demo)
+_VERBS = (expand, stream, lattice, align, convert, stats, score, train, generate, experiment, report, features, demo)
 _PLAIN: dict[str, Any] = {"no_args_is_help": True, "rich_markup_mode": None}  # plain help starts twice as fast
 
 app = typer.Typer(

@@ -313,6 +313,15 @@ def large(number: str) -> str:
     return f"{int(whole):,}" + (f".{rest}" if rest.strip("0") else "")
 
 
+def short_names(paths: list[str]) -> list[str]:
+    """The last part of each path, and the folder too where that is needed to tell them apart."""
+    names = [Path(path).name for path in paths]
+    return [
+        printable(str(Path(Path(path).parent.name, name)) if names.count(name) > 1 else name)
+        for path, name in zip(paths, names, strict=True)
+    ]
+
+
 @contextmanager
 def progress_bar(whole: str | int, doing: str, counted: str, rate_digits: int = 0) -> Iterator[Show]:
     """A bar with rate and time left; silent when standard error is not a terminal. `whole`: the file, or how many."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from polyref.cli import options as o
@@ -39,7 +38,7 @@ def _table(found: dict[str, dict[str, Any]]) -> str:
     """One column per data set; a row that is blank in all of them is left out."""
     columns = [dict(_rows(summary)) for summary in found.values()]
     labels = list(dict.fromkeys(label for column in columns for label in column))
-    names = _short_names(list(found))
+    names = o.short_names(list(found))
     cells = [[column.get(label, "-") for column in columns] for label in labels]
     widths = [max(map(len, [name, *column])) for name, *column in zip(names, *cells, strict=True)]
     width = max(map(len, labels))
@@ -47,15 +46,6 @@ def _table(found: dict[str, dict[str, Any]]) -> str:
     for label, row in zip(labels, cells, strict=True):
         lines.append(f"{label:<{width}}" + "".join(f"  {cell:>{w}}" for cell, w in zip(row, widths, strict=True)))
     return "".join(line.rstrip() + "\n" for line in lines)
-
-
-def _short_names(paths: list[str]) -> list[str]:
-    """The last part of each path, and the folder too where that is needed to tell them apart."""
-    names = [Path(path).name for path in paths]
-    return [
-        o.printable(str(Path(Path(path).parent.name, name)) if names.count(name) > 1 else name)
-        for path, name in zip(paths, names, strict=True)
-    ]
 
 
 def _rows(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:

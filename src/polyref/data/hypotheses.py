@@ -136,11 +136,12 @@ def _found(
 
 @dataclass(frozen=True, slots=True)
 class References:
-    """The references of each example; `ids` is None where a file has none, as plain text."""
+    """The references of each example; `ids` and `sources` are None where a file has none, as plain text."""
 
     name: str
     texts: list[list[str]]
     ids: list[str] | None = None
+    sources: list[Any] | None = None
 
 
 def read_references(paths: Sequence[str], settings: ReadSettings, losses: Losses) -> References:
@@ -152,7 +153,8 @@ def read_references(paths: Sequence[str], settings: ReadSettings, losses: Losses
         return _plain_references(paths, settings.max_line_bytes)
     examples = list(Input.of(paths[0], settings).examples(require_source=False, losses=losses))
     texts = [[reference.text for reference in example.references] for example in examples]
-    return References(display_name(paths[0]), texts, [example.id for example in examples])
+    ids, sources = [example.id for example in examples], [example.source for example in examples]
+    return References(display_name(paths[0]), texts, ids, sources)
 
 
 def _plain_references(paths: Sequence[str], max_line_bytes: int) -> References:

@@ -1,7 +1,8 @@
 """The folder of a run: kept to one run at a time, with a log of what happens.
 
 In:   its path; the steps of the loop.
-Out:  log.jsonl, one line per step; train.log, lines for a person, who also gets them at once.
+Out:  log.jsonl, one line per step; train.log, lines for a person, who also gets them at once; curve.svg, the
+      validations so far; where it is wanted, a folder for TensorBoard.
 Not:  checkpoints (fit/checkpoint.py), the model (model/folder.py).
 
 A run that goes on from a checkpoint drops the lines of log.jsonl behind it, since it will write them again; train.log
@@ -12,17 +13,20 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from math import exp
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
+from polyref.draw.curve import draw_curve, sparkline
+from polyref.errors import load_extra
+from polyref.experiment.recipe import PERPLEXITY
 from polyref.files import write_whole, writing
 from polyref.fit.checkpoint import Counters
 from polyref.fit.loop import Step
 
-STEPS, LINES = "log.jsonl", "train.log"
+STEPS, LINES, CURVE, BOARD = "log.jsonl", "train.log", "curve.svg", "tensorboard"
 _EVERY = 100  # updates, for a person
 
 
@@ -34,14 +38,29 @@ def make_folder(path: str | Path) -> Path:
 
 
 class Log:
-    """`say` shows a line to a person."""
+    """`say` shows a line to a person, `board` writes for TensorBoard, `before` are the steps noted so far."""
 
-    def __init__(self, folder: Path, steps: TextIO, lines: TextIO, say: Callable[[str], None], seconds: float):
+    def __init__(
+        self,
+        folder: Path,
+        steps: TextIO,
+        lines: TextIO,
+        say: Callable[[str], None],
+        before: Sequence[dict[str, Any]] = (),
+        board: Any = None,
+    ):
         self._folder = folder
         self._steps = steps
         self._lines = lines
         self._say = say
-        self._started = time.monotonic() - seconds
+        self._board = board
+        self._started = time.monotonic() - (before[-1].get("seconds", 0.0) if before else 0.0)
+        self._validations = [step for step in before if step.get("validation") is not None]
+
+    @property
+    def sparkline(self) -> str:
+        """The validations so far."""
+        return sparkline([step["validation"] for step in self._validations])
 
     def line(self, text: str) -> None:
         """Tell a person."""
@@ -52,7 +71,7 @@ class Log:
 
     def step(self, step: Step, scores: dict[str, float]) -> None:
         """Note a step; `scores` are those of its validation."""
-        content: dict[str, object] = {
+        content: dict[str, Any] = {
             "what": step.what,
             "epoch": step.epoch,
             "updates": step.updates,
@@ -67,8 +86,28 @@ class Log:
         with writing(self._folder / STEPS):
             self._steps.write(json.dumps(content) + "\n")
             self._steps.flush()
+        if step.validation is not None:
+            self._validations.append(content)
+            self._draw()
+        if self._board is not None:
+            _log_for_tensorboard(self._board, content)
         if step.what != "update" or step.updates % _EVERY == 0:
-            self.line(_for_a_person(step, scores, time.monotonic() - self._started))
+            line = _for_a_person(step, scores, time.monotonic() - self._started)
+            self.line(line if step.validation is None else f"{line}  {self.sparkline}")
+
+    def _draw(self) -> None:
+        drawn = draw_curve([(step["updates"], step["scores"]) for step in self._validations], lowest=(PERPLEXITY,))
+        with writing(self._folder / CURVE):
+            write_whole(self._folder / CURVE, drawn.encode())
+
+
+def _log_for_tensorboard(board: Any, content: dict[str, Any]) -> None:
+    updates = content["updates"]
+    if content["what"] == "update":
+        board.add_scalar("training/loss", content["loss"], updates)
+        board.add_scalar("training/learning_rate", content["learning_rate"], updates)
+    for name, score in content.get("scores", {}).items():
+        board.add_scalar(f"validation/{name}", score, updates)
 
 
 def _for_a_person(step: Step, scores: dict[str, float], seconds: float) -> str:
@@ -86,22 +125,35 @@ def _for_a_person(step: Step, scores: dict[str, float], seconds: float) -> str:
 
 
 @contextmanager
-def open_log(folder: Path, position: Counters | None, say: Callable[[str], None]) -> Iterator[Log]:
+def open_log(
+    folder: Path, position: Counters | None, say: Callable[[str], None], *, tensorboard: bool = False
+) -> Iterator[Log]:
     """The log of a run that stands at a position, or begins."""
     with writing(folder / STEPS):
         kept: list[str] = []
         if position is not None and (folder / STEPS).exists():
             content = (folder / STEPS).read_text(encoding="utf-8", errors="replace")
             kept = [line for line in content.splitlines(keepends=True) if _is_before(line, position)]
-        seconds = float(json.loads(kept[-1]).get("seconds", 0.0)) if kept else 0.0  # that the run had taken
         write_whole(folder / STEPS, "".join(kept).encode())
         steps = (folder / STEPS).open("a", encoding="utf-8")
         lines = (folder / LINES).open("w" if position is None else "a", encoding="utf-8")
-    with steps, lines:
-        log = Log(folder, steps, lines, say, seconds)
+    with steps, lines, _board(folder, position) if tensorboard else nullcontext() as board:
+        log = Log(folder, steps, lines, say, [json.loads(line) for line in kept], board)
         if position is not None:
             log.line(f"goes on after {position.updates:,} updates")
         yield log
+
+
+def check_tensorboard() -> None:
+    """Refuse before a run begins what it would fail at later."""
+    load_extra("tensorboard", purpose="fit.tensorboard", extra="tensorboard")
+
+
+def _board(folder: Path, position: Counters | None) -> Any:
+    """A writer for TensorBoard; what was logged behind the position is not shown any more."""
+    from torch.utils.tensorboard import SummaryWriter
+
+    return SummaryWriter(str(folder / BOARD), purge_step=position.updates + 1 if position is not None else None)
 
 
 def _is_before(line: str, position: Counters) -> bool:

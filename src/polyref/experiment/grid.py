@@ -37,7 +37,8 @@ class CurveSection:
 
     title: str = required("Title of the figure.")
     lines: str = required("Axis whose values are its lines.")
-    x: Literal["updates", "epochs"] = setting("updates", "What the curves run along.")
+    x: str = setting("updates", "What the curves run along: updates, epochs, or an axis, whose values are places.")
+    metric: str = setting("", "Score that is shown; without it, the goal of validation.")
 
 
 @settings
@@ -113,6 +114,7 @@ class Grid:
             content = stage.content()
             for key in ("output", "threads", "device", *(["init_from"] if before else [])):
                 del content["run"][key]
+            del content["fit"]["tensorboard"], content["fit"]["save_every"]
             name = fingerprint(content, stage.expands, before.name if before else "", list(_sizes(stage)))
             folder = str(self.output / "runs" / f"{stage.name or 'run'}-{name}")
             start = before.stage.run.output if before else stage.run.init_from

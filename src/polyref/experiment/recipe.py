@@ -42,8 +42,6 @@ from polyref.text.subwords import SMALLEST
 Content = Mapping[str, Any]
 Place = tuple[str | int, ...]  # ("fit", "decay", "factor"), or ("stage", 1, "fit", "epochs")
 PERPLEXITY = "perplexity"
-# Scores begin at 0 and jump, where the perplexity of the language model falls steadily: more patience than there.
-FIT = FitSettings(decay=Decay(factor=0.7, gain=0.0, stop_after=10))
 
 
 if TYPE_CHECKING:
@@ -59,6 +57,17 @@ class RecipeError(SettingsError):
         super().__init__(text)
         self.places = places
         self.stage = stage
+
+
+@settings
+class FitSection(FitSettings):
+    """How a model is trained, and what is shown of it meanwhile."""
+
+    tensorboard: bool = setting(False, "Also log for TensorBoard, into the folder tensorboard of the run.")
+
+
+# Scores begin at 0 and jump, where the perplexity of the language model falls steadily: more patience than there.
+FIT = FitSection(decay=Decay(factor=0.7, gain=0.0, stop_after=10))
 
 
 @settings
@@ -168,7 +177,7 @@ class Stage:
     batch: BatchSettings
     subwords: SubwordsSection
     model: Any  # settings of one of the KINDS
-    fit: FitSettings
+    fit: FitSection
     validation: ValidationSection
     beam: BeamSettings
     expands: bool

@@ -21,7 +21,7 @@ import torch
 from polyref.data import Input, ReadSettings, open_output, read
 from polyref.data.corpus import Corpus, open_index
 from polyref.errors import InputError, SettingsError
-from polyref.experiment.folder import Log, make_folder, open_log
+from polyref.experiment.folder import Log, check_tensorboard, make_folder, open_log
 from polyref.experiment.inputs import check_files, expanded, find_vocabularies, texts_of
 from polyref.experiment.pairs import Collation, PairBatches
 from polyref.experiment.reading import toml_of
@@ -62,6 +62,8 @@ def train_recipe(
     `say` is given lines for a person, `on_step` every step of the loop.
     """
     check_files(recipe)
+    if any(stage.fit.tensorboard for stage in recipe.stages):
+        check_tensorboard()
     run = recipe.stages[0].run
     with _threads(run.threads), join(run.device) as processes:
         folder = make_folder(recipe.output)
@@ -85,7 +87,8 @@ def _check_stages(stages: Sequence[Stage]) -> None:
 def _train(run: _Run, say: Callable[[str], None], on_step: Callable[[Step], None]) -> Trained:
     check_run(run.folder, run.name, run.processes)  # before anything is written that another run could have left
     if run.processes.is_first:
-        with open_log(run.folder, where_it_stands(run.folder), say) as log:
+        position = where_it_stands(run.folder)
+        with open_log(run.folder, position, say, tensorboard=run.stage.fit.tensorboard) as log:
             counters = _logged(run, log, on_step)
     else:
         counters = run.fit(lambda step: None)
@@ -109,7 +112,7 @@ def _logged(run: _Run, log: Log, on_step: Callable[[Step], None]) -> Counters:
 
     counters = run.fit(tell)
     save_model(run.trained, folder)
-    log.line(f"best: {goal} {counters.best:.4g} after {counters.best_updates:,} updates: {folder}")
+    log.line(f"best: {goal} {counters.best:.4g} after {counters.best_updates:,} updates  {log.sparkline}  {folder}")
     return counters
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from typing import Literal
 
 from polyref.settings import setting, settings
@@ -90,6 +90,10 @@ def fingerprint(*parts: object) -> str:
 
 
 def run_fingerprint(settings: FitSettings, *parts: object) -> str:
-    """What must be equal for a run to go on where another one stopped: all but how long, and how often it saves."""
-    kept = {name: value for name, value in asdict(settings).items() if name not in ("epochs", "updates", "save_every")}
+    """What must be equal for a run to go on where another one stopped: all but how long, and how often it saves.
+
+    What a class that is made from FitSettings adds is not for the loop, and does not count.
+    """
+    names = {one.name for one in fields(FitSettings)} - {"epochs", "updates", "save_every"}
+    kept = {name: value for name, value in asdict(settings).items() if name in names}
     return fingerprint(kept, *parts)

@@ -1,0 +1,455 @@
+"""The tables of the paper, from records.
+
+In:   the records of a grid.
+Out:  tables: data (Table 1), validation (Tables 2 and 4), test (Tables 3 and 5), comparisons with the baseline, and
+      what expansion gave.
+Not:  how a table is written (forms.py), figures (figures.py), the case study (case.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
+from functools import partial
+from itertools import groupby
+from statistics import fmean, stdev
+from typing import Any
+
+from polyref.errors import InputError
+from polyref.report.forms import Cell, Table
+from polyref.report.records import LOWER_IS_BETTER, Group, Records, Run, score_of, shown
+from polyref.score import METRICS
+from polyref.score.significance import Statistics, compare, statistics_of
+
+_DIGITS = 3  # at most: seeds differ by more
+STAR = "*"  # of the baseline
+Place = tuple[str | None, ...]
+
+
+def tables_of(records: Records) -> list[Table]:
+    """All tables that the records have something for."""
+    made = (data_table, expansions_table, validation_table, test_table, comparisons_table)
+    return [table for make in made if (table := make(records)) is not None]
+
+
+def title_of(metric: str) -> str:
+    return METRICS[metric].title if metric in METRICS else capital(metric)
+
+
+def digits_of(metric: str) -> int:
+    return min(METRICS[metric].digits, _DIGITS) if metric in METRICS else 2
+
+
+def capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def counted(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+# -- data and expansion ---------------------------------------------------------------------------------------------
+
+
+def data_table(records: Records) -> Table | None:
+    """How many examples each part has, and how many references they have."""
+    if not records.data:
+        return None
+    rows: list[tuple[str, list[str]]] = [
+        ("Examples", [f"{part.examples:,}" for part in records.data]),
+        ("References", [f"{part.references:,}" for part in records.data]),
+        ("References per example", []),
+    ]
+    for part in records.data:
+        spread = f"{part.least}" if part.least == part.most else f"{part.least} to {part.most}"
+        is_same = part.least == part.most or not part.examples
+        rows[2][1].append(spread if is_same else f"{spread} (mean {part.references / part.examples:.2f})")
+    names = ("part", "examples", "references", "least", "most")
+    return Table(
+        "data",
+        "Examples and references of each part of the data.",
+        [[Cell(""), *(Cell(capital(part.part)) for part in records.data)]],
+        [[Cell(label), *map(Cell, texts)] for label, texts in rows],
+        1,
+        [{name: getattr(part, name) for name in names} for part in records.data],
+    )
+
+
+def expansions_table(records: Records) -> Table | None:
+    """How many examples have fewer references than wanted, and how large lattices are."""
+    if not records.expansions:
+        return None
+    axes = [axis for axis in records.axes if any(axis in one.cell for one in records.expansions)]
+    rows, numbers = [], []
+    for one in records.expansions:
+        examples = sum(one.possible.values())
+        middle = _median_power(one.possible)
+        share = f" ({one.short / examples:.1%})" if examples else ""
+        size = "" if middle is None else "1" if middle == 0 else f"{2**middle:,} to {2 ** (middle + 1) - 1:,}"
+        texts = [*(one.cell.get(axis, "") for axis in axes), f"{one.per_example:,}", f"{one.short:,}{share}", size]
+        rows.append([Cell(text) for text in texts])
+        numbers.append(
+            {axis: one.cell.get(axis) for axis in axes}
+            | {"per_example": one.per_example, "short": one.short, "examples": examples}
+            | {"median_at_least": None if middle is None else 2**middle}
+        )
+    titles = [*map(capital, axes), "References wanted", "Examples with fewer", "Sentences in a lattice, median"]
+    title = "Expansion: wanted references per example (gold and pseudo), and examples whose lattice gives fewer."
+    return Table("expansions", title, [[Cell(title) for title in titles]], rows, len(axes), numbers)
+
+
+def _median_power(possible: Mapping[int, int]) -> int | None:
+    behind, total = 0, sum(possible.values())
+    for power, count in possible.items():
+        behind += count
+        if count and 2 * behind >= total:
+            return power
+    return None
+
+
+# -- validation -----------------------------------------------------------------------------------------------------
+
+
+def validation_table(records: Records) -> Table | None:
+    """All cells of the grid. A cell that lacks a column's axis stands in all columns that it may belong to."""
+    columns = _columns(records)
+    if len(columns) == 1:  # one column needs no title: what it has in common stands in the rows
+        records = replace(records, rows=(*records.rows, *records.columns), columns=())
+        columns = [()]
+    rows = list(_placed(records, columns))
+    picked = [axis for axis in records.pick if any(axis in group.picked for group in records.groups)]
+    parts: list[tuple[str, Callable[[Group], str]]] = [
+        *((title_of(metric), partial(_validated, records, metric)) for metric in records.metrics),
+        ("Updates", lambda group: _updates(group.runs)),
+        *((capital(axis), partial(_picked, axis)) for axis in picked),
+    ]
+    bold = {
+        (title_of(metric), id(group))
+        for metric in records.metrics
+        for column in range(len(columns))
+        for group in _leaders([row[column] for row in rows], metric, lambda group: group.runs, _best(metric))
+    }
+    scores = [title_of(metric) for metric in records.metrics]
+    shown_rows = []
+    for row in rows:
+        first = next(group for group in row if group is not None)
+        # The star of the baseline is at the row's name, or at the score where the row has others.
+        is_alone = all(group is None or group is first for group in row)
+        labels = _labels(records, first, records.rows)
+        cells = [Cell(label if is_alone else label.removesuffix(STAR)) for label in labels]
+        for title, text in parts:
+            for group, run in groupby(row, key=lambda group: group):
+                span = len(list(run))
+                if group is None:
+                    cells += [Cell("")] * span
+                    continue
+                star = STAR if group is records.baseline and not is_alone and title in scores else ""
+                cells.append(Cell(text(group) + star, span, (title, id(group)) in bold))
+        shown_rows.append(cells)
+    return Table(
+        "validation",
+        f"{_listed(records.metrics)} on the validation set.",
+        _header(records, [title for title, _ in parts], columns),
+        shown_rows,
+        len(records.rows),
+        list(_validation_numbers(records)),
+        _notes(records),
+        _blocks(records, rows),
+    )
+
+
+def _validated(records: Records, metric: str, group: Group) -> str:
+    return _score(records, group.runs, _best(metric), metric)
+
+
+def _picked(axis: str, group: Group) -> str:
+    return group.picked.get(axis, "")
+
+
+def _columns(records: Records) -> list[Place]:
+    """The values of the column axes; a cell that lacks one of them stands in those that say more."""
+    found = {_place(group, records.columns): group for group in records.groups}
+    return sorted(
+        (place for place in found if not any(other != place and _covers(place, other) for other in found)),
+        key=lambda place: records.order(found[place].cell, records.columns),
+    )
+
+
+def _place(group: Group, axes: Sequence[str]) -> Place:
+    return tuple(group.cell.get(axis) for axis in axes)
+
+
+def _covers(place: Place, column: Place) -> bool:
+    return all(value is None or value == other for value, other in zip(place, column, strict=True))
+
+
+def _placed(records: Records, columns: Sequence[Place]) -> Iterator[list[Group | None]]:
+    """Rows: for each column the group that stands there."""
+    for _, found in groupby(
+        sorted(records.groups, key=lambda group: records.order(group.cell, records.rows)),
+        key=lambda group: _place(group, records.rows),
+    ):
+        rows: list[list[Group | None]] = []
+        for group in sorted(found, key=lambda group: records.order(group.cell, records.columns)):
+            own = [_covers(_place(group, records.columns), column) for column in columns]
+            free = (row for row in rows if not any(is_own and row[n] for n, is_own in enumerate(own)))
+            row = next(free, None)
+            if row is None:
+                row = [None for _ in columns]
+                rows.append(row)
+            row[:] = [group if is_own else other for is_own, other in zip(own, row, strict=True)]
+        yield from rows
+
+
+def _header(records: Records, titles: Sequence[str], columns: Sequence[Place]) -> list[list[Cell]]:
+    labels = [Cell(capital(axis)) for axis in records.rows]
+    if len(columns) == 1:
+        return [[*labels, *map(Cell, titles)]]
+    empty = [Cell("") for _ in labels]
+    above = [*empty, *(Cell(title, len(columns)) for title in titles)]
+    names = [Cell(", ".join(value for value in place if value)) for place in columns]
+    return [above, [*labels, *names * len(titles)]]
+
+
+def _blocks(records: Records, rows: Sequence[Sequence[Group | None]]) -> list[int]:
+    """Where the first axis of the rows changes."""
+    if len(records.rows) < 2:
+        return []
+    values = [next(group.cell.get(records.rows[0]) for group in row if group is not None) for row in rows]
+    return [n for n, value in enumerate(values) if n and value != values[n - 1]]
+
+
+def _validation_numbers(records: Records) -> Iterator[dict[str, object]]:
+    for group in records.groups:
+        for metric in records.metrics:
+            if group.runs:
+                yield _numbers(records, group, metric, [_best(metric)(run) for run in group.runs], group.runs)
+
+
+# -- test -----------------------------------------------------------------------------------------------------------
+
+
+def test_table(records: Records) -> Table | None:
+    """The chosen cells on the test set, and what they gain over the baseline."""
+    groups = [group for group in records.test if group.tested]
+    metrics = [name for name in records.metrics if any(_known(_tested(name), group.tested) for group in groups)]
+    if not groups or not metrics:
+        return None
+    axes = [axis for axis in (*records.rows, *records.columns) if any(axis in group.cell for group in records.test)]
+    picked = [axis for axis in records.pick if any(axis in group.picked for group in groups)]
+    extra = list(dict.fromkeys(name for group in groups for run in group.tested if run.test for name in run.test.extra))
+    rows, numbers = [], []
+    leaders = {metric: _leaders(groups, metric, lambda group: group.tested, _tested(metric)) for metric in metrics}
+    for group in records.test:
+        cells = [Cell(text) for text in _labels(records, group, axes)]
+        for metric in metrics:
+            text = _score(records, group.tested, _tested(metric), metric) + _gain(records, group, metric)
+            cells.append(Cell(text, bold=group in leaders[metric]))
+            scores = _known(_tested(metric), group.tested)
+            if scores:
+                numbers.append(
+                    _numbers(records, group, metric, scores, group.tested) | _gain_number(records, group, metric)
+                )
+        cells += [Cell(_mean_of(name, group)) for name in extra]
+        cells += [Cell(_updates(group.tested)), *(Cell(group.picked.get(axis, "")) for axis in picked)]
+        rows.append(cells)
+    titles = [*axes, *map(title_of, metrics), *extra, "updates", *picked]
+    examples = next(run.test.examples for group in groups for run in group.tested if run.test)
+    return Table(
+        "test",
+        f"{_listed(metrics)} on the test set of {counted(examples, 'example')}.",
+        [[Cell(capital(title)) for title in titles]],
+        rows,
+        len(axes),
+        numbers,
+        _notes(records, gains=records.baseline is not None and bool(records.baseline.tested)),
+        fine_print=list(_signatures(groups, metrics)),
+    )
+
+
+def _gain(records: Records, group: Group, metric: str) -> str:
+    gain = _gain_number(records, group, metric)["gain"]
+    return "" if gain is None else f" ({_signed(gain, digits_of(metric))})"
+
+
+def _gain_number(records: Records, group: Group, metric: str) -> dict[str, Any]:
+    ours = _known(_tested(metric), group.tested)
+    theirs = _known(_tested(metric), records.baseline.tested) if records.baseline is not None else []
+    known = ours and theirs and group is not records.baseline
+    return {"gain": fmean(ours) - fmean(theirs) if known else None}
+
+
+def _signed(number: float, digits: int) -> str:
+    text = f"{abs(number):.{digits}f}"
+    return ("−" if number < 0 and float(text) else "+") + text
+
+
+def _mean_of(name: str, group: Group) -> str:
+    values = [run.test.extra[name] for run in group.tested if run.test and name in run.test.extra]
+    if not values:
+        return ""
+    return f"{fmean(values):,.0f}" if all(isinstance(value, int) for value in values) else f"{fmean(values):,.3f}"
+
+
+def _signatures(groups: Sequence[Group], metrics: Sequence[str]) -> Iterator[str]:
+    for metric in metrics:
+        found = dict.fromkeys(
+            run.test.signatures[metric]
+            for group in groups
+            for run in group.tested
+            if run.test and metric in run.test.signatures
+        )
+        several = " (several: do not compare their scores)" if len(found) > 1 else ""
+        yield f"{title_of(metric)}: {'; '.join(found)}{several}"
+
+
+# -- comparisons ----------------------------------------------------------------------------------------------------
+
+
+def comparisons_table(records: Records) -> Table | None:
+    """Each cell of the test table against the baseline: by how much it is better, and whether by more than chance."""
+    baseline = records.baseline
+    if baseline is None:
+        return None
+    others = [group for group in records.test if group is not baseline]
+    axes = [axis for axis in (*records.rows, *records.columns) if any(axis in group.cell for group in others)]
+    rows: list[list[Cell]] = []
+    numbers: list[dict[str, object]] = []
+    blocks = []
+    for group in others:
+        blocks.append(len(rows))
+        for metric in records.metrics:
+            ours, theirs = _statistics(group, metric), _statistics(baseline, metric)
+            if not ours or not theirs:
+                continue
+            found, digits = compare(ours, theirs), digits_of(metric)
+            low, high = (_signed(limit, digits) for limit in (found.low, found.high))
+            texts = [*_labels(records, group, axes), title_of(metric), _signed(found.difference, digits)]
+            texts += [f"{low} to {high}", _p_value(found.p_bootstrap), _p_value(found.p_randomisation)]
+            rows.append([Cell(text) for text in texts])
+            names = [axis for axis in records.axes if axis not in records.pick]
+            cell = {axis: group.cell.get(axis) for axis in names}
+            seeds = {"seeds": len(ours), "baseline_seeds": len(theirs)}
+            numbers.append({**cell, "metric": metric, **asdict(found), **seeds})
+    if not rows:
+        return None
+    titles = [*map(capital, axes), "Metric", "Difference", "95 % interval", "p, bootstrap", "p, randomisation"]
+    return Table(
+        "comparisons",
+        f"Test scores against the baseline ({shown(baseline.cell)}).",
+        [[Cell(title) for title in titles]],
+        rows,
+        len(axes) + 1,
+        numbers,
+        ["Seeds and examples are drawn together. p-values are two-sided and not corrected for several comparisons."],
+        blocks[1:],
+    )
+
+
+def _statistics(group: Group, metric: str) -> list[Statistics]:
+    """Of each seed that has them; those that cannot be read are refused by the name of their file."""
+    found = []
+    for run in group.tested:
+        if run.test is not None and metric in run.test.per_example:
+            try:
+                found.append(statistics_of(run.test.per_example[metric], metric))
+            except InputError as error:
+                raise InputError(f'"test.per_example.{metric}": {error.problem}', error.cure, file=run.file) from None
+    return found
+
+
+def _p_value(value: float) -> str:
+    return f"{value:.3f}" if value >= 0.0005 else "< 0.001"
+
+
+# -- what tables share ----------------------------------------------------------------------------------------------
+
+
+def _best(metric: str) -> Callable[[Run], float]:
+    return lambda run: score_of(run, metric)
+
+
+def _tested(metric: str) -> Callable[[Run], float | None]:
+    return lambda run: None if run.test is None else run.test.scores.get(metric)
+
+
+def _known(score: Callable[[Run], float | None], runs: Sequence[Run]) -> list[float]:
+    return [value for run in runs if (value := score(run)) is not None]
+
+
+def _score(records: Records, runs: Sequence[Run], score: Callable[[Run], float | None], metric: str) -> str:
+    values = _known(score, runs)
+    if not values:
+        return ""
+    digits = digits_of(metric)
+    text = f"{fmean(values):.{digits}f}" + (f" ± {stdev(values):.{digits}f}" if len(values) > 1 else "")
+    return text if len(values) == len(records.seeds) else f"{text} ({counted(len(values), 'seed')})"
+
+
+def _updates(runs: Sequence[Run]) -> str:
+    if not runs:
+        return ""
+    return f"{fmean(run.best.updates for run in runs):,.0f} of {fmean(run.updates for run in runs):,.0f}"
+
+
+def _leaders(
+    groups: Sequence[Group | None],
+    metric: str,
+    runs_of: Callable[[Group], Sequence[Run]],
+    score: Callable[[Run], float | None],
+) -> list[Group]:
+    """The best by a metric, several where they look the same; nobody where all do."""
+    means = [
+        (round(fmean(values), digits_of(metric)), group)
+        for group in groups
+        if group
+        for values in [_known(score, runs_of(group))]
+        if values
+    ]
+    if len({mean for mean, _ in means}) < 2:
+        return []
+    best = (min if metric in LOWER_IS_BETTER else max)(mean for mean, _ in means)
+    return [group for mean, group in means if mean == best]
+
+
+def _labels(records: Records, group: Group, axes: Sequence[str]) -> list[str]:
+    """The values of a row; the baseline has a star behind the last one."""
+    texts = [group.cell.get(axis, "") for axis in axes]
+    if group is records.baseline and texts:
+        last = max((n for n, text in enumerate(texts) if text), default=0)
+        texts[last] += STAR
+    return texts
+
+
+def _numbers(
+    records: Records, group: Group, metric: str, scores: Sequence[float], runs: Sequence[Run]
+) -> dict[str, object]:
+    axes = [axis for axis in records.axes if axis not in records.pick]
+    return {
+        **{axis: group.cell.get(axis) for axis in axes},
+        **{f"picked {axis}": group.picked.get(axis) for axis in records.pick},
+        "metric": metric,
+        "mean": fmean(scores),
+        "deviation": stdev(scores) if len(scores) > 1 else None,
+        "seeds": len(scores),
+        "best_updates": fmean(run.best.updates for run in runs),
+        "updates": fmean(run.updates for run in runs),
+    }
+
+
+def _listed(metrics: Sequence[str]) -> str:
+    *before, last = map(title_of, metrics)
+    return f"{', '.join(before)} and {last}" if before else last
+
+
+def _notes(records: Records, *, gains: bool = False) -> list[str]:
+    """What a reader must know, in one paragraph."""
+    seeds = len(records.seeds)
+    notes = [f"Mean ± standard deviation over {seeds} seeds." if seeds > 1 else "One seed."]
+    notes += ["In brackets: gain over the baseline."] if gains else []
+    notes += ["Updates: of the best weights, of the whole run.", "Bold: best of a column."]
+    notes += [f"{STAR}Baseline."] if records.baseline is not None else []
+    if records.pick:
+        names = " and ".join(map(capital, records.pick))
+        notes.append(f"{names}: the best by {title_of(records.goal)} on the validation set, seed {records.seeds[0]}.")
+    return [" ".join(notes)]
