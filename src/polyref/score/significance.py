@@ -24,7 +24,7 @@ from polyref.score.metric import MeanScore, Scored
 from polyref.score.sentence_bleu import MAX_ORDER
 
 BLEU_ROW = 2 + MAX_ORDER  # length, closest reference length, matches of orders 1 to 4
-CLOSE = 1e-9  # differences that are this close are ties
+CLOSE = 1e-9  # numbers that are this close are the same
 _BLOCK = 1 << 22  # weights in memory at once
 
 Real = npt.NDArray[np.float64]
@@ -106,11 +106,12 @@ def _score_of(metric: str, sums: Real) -> Real:
     if metric != "bleu":
         return sums[:, 0] / sums[:, 1]
     length, closest, matches, ngrams = sums[:, 0], sums[:, 1], sums[:, 2:BLEU_ROW], sums[:, BLEU_ROW:]
-    is_scored = (ngrams > 0).all(axis=1) & (matches > 0).any(axis=1)
-    ngrams, length = np.maximum(ngrams, 1), np.maximum(length, 1)
+    is_there = matches > CLOSE  # sums of means are not exact
+    is_scored = (ngrams > CLOSE).all(axis=1) & is_there.any(axis=1)
+    ngrams, length = np.maximum(ngrams, CLOSE), np.maximum(length, CLOSE)
     # Smoothing "exp": an order without matches has half a match, the next one a quarter.
-    halvings = np.cumsum(matches <= 0, axis=1)
-    precisions = np.where(matches > 0, matches, 0.5**halvings) / ngrams
+    halvings = np.cumsum(~is_there, axis=1)
+    precisions = np.where(is_there, matches, 0.5**halvings) / ngrams
     brevity = np.minimum(0, 1 - closest / length)
     return np.where(is_scored, 100 * np.exp(brevity + np.log(precisions).mean(axis=1)), 0.0)
 
