@@ -17,7 +17,7 @@ from functools import partial
 from itertools import product
 from os import PathLike
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from polyref.data import Input
 from polyref.errors import SettingsError

@@ -11,20 +11,24 @@ import json
 import platform
 import re
 from collections import Counter
+from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from polyref import __version__
 from polyref.data import Input, ReadSettings, read
+from polyref.errors import InputError
 from polyref.experiment.folder import STEPS
 from polyref.experiment.grid import Cell, Grid, Job, cell_name
 from polyref.experiment.inputs import cut_down, expanded
 from polyref.experiment.recipe import PERPLEXITY, Stage
 from polyref.files import write_whole
 from polyref.model import load_model
-from polyref.score import CorpusBleu, evaluate
-from polyref.score.metric import MeanScore
+from polyref.score import evaluate
+from polyref.score.diversity import diversity
+from polyref.score.facts import facts
+from polyref.score.significance import Statistics
 
 DONE, TEST, OUTPUT = "done.json", "test.json", "test.jsonl"
 _DIGITS = 6
@@ -115,16 +119,21 @@ def write_test(stage: Stage) -> None:
     scores = evaluate(
         texts, references, metrics=metrics, tokenizer=validation.tokenizer, fold_case=folds, allow_empty=True
     )
-    per_example: dict[str, Any] = {}
-    for name, scored in scores.items():
-        if isinstance(scored, CorpusBleu):
-            per_example[name] = scored.counts[:, :6].tolist()
-        elif isinstance(scored, MeanScore):
-            per_example[name] = scored.scores.round(_DIGITS).tolist()
     shown = {name: {"score": round(one.score, _DIGITS), "signature": one.signature} for name, one in scores.items()}
-    extra = {"distinct outputs": len(set(texts))}
+    per_example = {name: Statistics.of(name, one).entry() for name, one in scores.items()}
+    extra = _extra([example.source for example in examples], texts, references)
     content = {"examples": len(examples), "scores": shown, "extra": extra, "per_example": per_example}
     write_json(folder / TEST, content)
+
+
+def _extra(sources: list[Any], texts: list[str], references: list[list[str]]) -> dict[str, float]:
+    """How varied the outputs are, and which facts they lack where sources are facts."""
+    varied = diversity(texts)
+    found = {f"distinct-{order}": share for order, share in enumerate(varied.distinct, 1)}
+    found = {"distinct outputs": varied.distinct_outputs, **found, "self-BLEU": varied.self_bleu}
+    with suppress(InputError):
+        found |= {f"missing {name}": slot.missing for name, slot in facts(sources, texts, references).items()}
+    return {name: round(number, _DIGITS) for name, number in found.items() if number is not None}
 
 
 # -- the grid ---------------------------------------------------------------------------------------------------------
