@@ -164,6 +164,11 @@ class Stage:
     def kind(self) -> str:
         return kind_of(self.model)
 
+    @property
+    def wants_lattices(self) -> str:
+        """The key that makes it need kept lattices; none if it needs none."""
+        return self.schedule.wants_lattices and f"schedule.{self.schedule.wants_lattices}"
+
     def content(self) -> dict[str, dict[str, Any]]:
         """Every key with its value, defaults too: a recipe of this one stage."""
         found = {section: contents(getattr(self, section)) for section in SECTIONS}
@@ -327,9 +332,9 @@ def _check_together(stage: Stage) -> None:
         problem = "does not go with uniform, which keeps an example's references together"
         cure = "take it out, or choose another schedule"
         raise SettingsError(problem, cure, key="batch.bucket", also=("schedule.name",))
-    if stage.schedule.fresh is not None and stage.expands and not stage.expand.settings.keep_lattice:
-        problem, cure = "draws from lattices, which expand does not keep", "set expand.keep_lattice = true"
-        raise SettingsError(problem, cure, key="schedule.fresh", also=("expand.keep_lattice",))
+    if stage.wants_lattices and stage.expands and not stage.expand.settings.keep_lattice:
+        problem, cure = "needs lattices, which expand does not keep", "set expand.keep_lattice = true"
+        raise SettingsError(problem, cure, key=stage.wants_lattices, also=("expand.keep_lattice",))
 
 
 def _kind(content: Content) -> str:

@@ -1,8 +1,8 @@
 """Soft targets: at each word of a reference, what all references of the example say, and not this one alone.
 
 In:   an example with its kept lattice, and references that are paths of it.
-Out:  for each reference, the places where the lattice goes on in several ways, and how likely training should find each.
-Not:  the ways themselves (lattice/branches.py), subwords and their numbers (experiment/pairs.py), the loss (model/).
+Out:  for each reference, the places where it could go on in several ways, and how likely each of them should be.
+Not:  the ways themselves (lattice/branches.py), subwords (experiment/softening.py), the loss (model/).
 """
 
 from __future__ import annotations

@@ -70,6 +70,11 @@ class StreamSettings:
     )
     soft: SoftSettings = part(SoftSettings)
 
+    @property
+    def wants_lattices(self) -> str:
+        """The key of what needs kept lattices; none if nothing does."""
+        return "fresh" if self.fresh is not None else "soft_targets" if self.soft.share else ""
+
     def check_together(self) -> None:
         if self.gold_only and self.schedule.gold_share is not None:
             raise SettingsError("has no effect with gold_only", "leave one of them out", key="gold_share")
@@ -114,11 +119,12 @@ class Stream:
         self.tools = tools
         self.schedule = Schedule(self._sizes(), self.settings.schedule)
         self._drawn = None
+        if self.settings.wants_lattices and not corpus.has_lattices:
+            what = "soft targets" if self.settings.fresh is None else "fresh paths"
+            problem = f"{what} need the lattices, and the file has not kept them for every example"
+            raise InputError(problem, "expand it anew, and keep the lattices")
         if self.settings.fresh is not None:
-            _check_lattices(corpus, "fresh paths")
             self._drawn = _DrawnTexts(corpus, self.settings.fresh, self.settings.schedule.seed, tools)
-        if self.settings.soft.share:
-            _check_lattices(corpus, "soft targets")
 
     def __len__(self) -> int:
         return len(self.schedule)
@@ -317,12 +323,6 @@ def _is_path(data: object) -> bool:
     if isinstance(data, str | Path):
         return True
     return isinstance(data, list | tuple) and bool(data) and all(isinstance(one, str | Path) for one in data)
-
-
-def _check_lattices(corpus: Corpus, what: str) -> None:
-    if not corpus.has_lattices:
-        problem = f"{what} need the lattices, and the file has not kept them for every example"
-        raise InputError(problem, "expand it anew, and keep the lattices")
 
 
 # -- fresh paths ------------------------------------------------------------------------------------------------------

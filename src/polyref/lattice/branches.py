@@ -2,7 +2,7 @@
 
 In:   the gold references of an example and their kept lattice; a text that is a path of it, gold or not.
 Out:  the places of the text where the lattice goes on in several ways, each way as it is written there.
-Not:  what training makes of it (feed/soft.py), subwords (experiment/pairs.py).
+Not:  what training makes of it (feed/soft.py), subwords (experiment/softening.py).
 
 A beginning of a sentence may lead to several states: all that it leads to count together, as they do where sentences
 are read off. So the ways at a place depend on the words before it, and on nothing that comes later.
@@ -35,9 +35,9 @@ class Branch(NamedTuple):
 
 
 class _Way(NamedTuple):
-    """Gold references that have the same word behind a state: how many, where they lead, the first place of the word."""
+    """The gold references that have a word behind a state: how many, where they lead, the first place of the word."""
 
-    count: int
+    times: int
     states: frozenset[int]
     place: int
 
@@ -71,9 +71,10 @@ class Branches:
         if len(states) == 1:
             return self._steps[next(iter(states))]
         if states not in self._joined:
-            self._joined[states] = joined = {}
+            joined: dict[str, _Way] = {}
             for word, way in (item for state in sorted(states) for item in self._steps[state].items()):
                 _count(joined, word, way)
+            self._joined[states] = joined
         return self._joined[states]
 
     def of(self, text: str) -> list[Branch]:
@@ -89,8 +90,8 @@ class Branches:
             if len(ways) > 1:
                 others = [other for other in ways if other != word]
                 texts = [self._written(before, ways[other].place) for other in others]
-                counts = [ways[other].count for other in others]
-                found.append(Branch(start, (text[start:end], *texts), (ways[word].count, *counts)))
+                counts = [ways[other].times for other in others]
+                found.append(Branch(start, (text[start:end], *texts), (ways[word].times, *counts)))
             states, before, start = ways[word].states, ways[word].place, end
         return found
 
@@ -101,6 +102,5 @@ class Branches:
 def _count(ways: dict[str, _Way], word: str, way: _Way) -> None:
     """Add a way to those that leave a state."""
     if known := ways.get(word):
-        way = _Way(known.count + way.count, known.states | way.states, min(known.place, way.place))
+        way = _Way(known.times + way.times, known.states | way.states, min(known.place, way.place))
     ways[word] = way
-
