@@ -103,5 +103,5 @@ def test_a_stream_without_kept_lattices_is_refused(kept, tmp_path: Path):
 
 @pytest.mark.parametrize(("share", "temperature"), [(-0.1, 1), (1.1, 1), (0.5, 0), (0.5, 1000)])
 def test_shares_and_temperatures_have_bounds(share, temperature):
-    with pytest.raises(SettingsError, match="soft_targets is|temperature is"):
+    with pytest.raises(SettingsError, match=r"soft_targets is|temperature is"):
         SoftSettings(share, temperature)

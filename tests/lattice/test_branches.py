@@ -128,4 +128,6 @@ def test_the_ways_are_all_next_words_of_sentences_that_begin_alike(number):
     branches = Branches(references, keep(lattice))
     for sentence in lattice.sample(20):
         expected = [following[sentence.words[:place]] for place in range(len(sentence.words) + 1)]
-        assert [len(one.texts) for one in branches.of(sentence.text)] == [len(ways) for ways in expected if len(ways) > 1]
+        assert [len(one.texts) for one in branches.of(sentence.text)] == [
+            len(ways) for ways in expected if len(ways) > 1
+        ]
