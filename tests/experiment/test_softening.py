@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -243,17 +245,16 @@ def test_a_recipe_whose_training_set_has_no_lattices_is_refused(tmp_path: Path, 
 
 def test_pseudo_references_first_and_gold_last_is_two_stages(tmp_path: Path, data):
     """The recipe of docs/recipes.md, in small."""
-    tables = made_up.recipe(tmp_path / "out", data, expand={"per_example": 6}, validation=QUICK)
-    tables["stage"] = [
-        {"name": "pseudo", "schedule": {"gold_share": 0.5}, "fit": {"epochs": 1}},
-        {"name": "gold", "schedule": {"gold_only": True}, "fit": {"epochs": 2, "learning_rate": 0.001}},
-    ]
-    first, second = polyref.train(tables)
+    page = (Path(__file__).parents[2] / "docs" / "recipes.md").read_text("utf-8")
+    [shown] = re.findall(r"gold last\n.*?```toml\n(.*?)```", page, re.DOTALL)
+    tables = {**made_up.recipe(tmp_path / "out", data, validation=QUICK), **tomllib.loads(shown)}
+    changes = ["expand.per_example=6", "stage.all.fit.epochs=1", "stage.gold.fit.epochs=2"]
+    first, second = polyref.train(tables, overrides=changes)
     logs = [(stage.folder / "train.log").read_text() for stage in (first, second)]
     assert "40 examples, 240 pairs per epoch" in logs[0]
     assert "40 examples, 120 pairs per epoch" in logs[1]
     assert second.best < first.best  # it starts from where the first one was, and goes on
     assert len(list((tmp_path / "out").glob("expanded-*.jsonl"))) == 1
     before = weights(second.folder)
-    polyref.train(tables)
+    polyref.train(tables, overrides=changes)
     assert weights(second.folder) == before
