@@ -294,6 +294,17 @@ def test_pseudo_references_weigh_what_their_bleu_says():
     assert weights(weights="crossings", limit=3, weight_power=0.5) == pytest.approx([2, 0.5**0.5, 0.5])
 
 
+def test_a_file_and_its_index_keep_the_judgements(tmp_path: Path):
+    example = replace(JUDGED[0], pseudo_references=JUDGED[0].pseudo_references[:2])
+    write([example], tmp_path / "data.jsonl")
+    for judgement in ("bleu", "crossings"):
+        for _ in range(2):  # the second time from the index
+            found = stream(tmp_path / "data.jsonl", "sample_one", weights=judgement, index=tmp_path / "indexes")
+            expected = stream([example], "sample_one", weights=judgement)
+            assert found.schedule.sizes.weights.tolist() == expected.schedule.sizes.weights.tolist()
+            assert found.fingerprint == expected.fingerprint
+
+
 def test_references_are_drawn_by_their_judgement():
     data = stream(JUDGED, "shuffle", weights="crossings", gold_share=0.0, limit=3)
     counts = Counter(text for epoch in range(500) for text in texts(data, epoch))
