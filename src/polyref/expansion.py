@@ -59,7 +59,7 @@ class ExpandSettings:
         metavar="MARGIN",
     )
     judging: JudgeSettings = part(JudgeSettings)
-    keep_lattice: bool = setting(False, "Keep the lattices in the output, for fresh paths in every epoch.")
+    keep_lattice: bool = setting(False, "Keep the lattices in the output, for fresh paths and soft targets.")
     text: TextSettings = part(TextSettings)
     align: AlignSettings = part(AlignSettings)
     search: SearchSettings = part(SearchSettings)

@@ -96,6 +96,14 @@ def test_which_references_take_part(run, file):
     assert {source for source, _ in table(run("stream", file, "--draw").out)} == {"eins", "zwei", "drei"}
 
 
+def test_pseudo_references_are_drawn_by_their_bleu(run, file: Path):
+    options = ["--schedule", "sample-one", "--epochs", 200, "--weights", "bleu", "--weight-power", 3]
+    drawn = table(run("stream", file, *options).out)
+    assert len(drawn) == 600
+    assert ("eins", "a one") not in drawn  # it weighs 0.0007
+    assert 0 < drawn.count(("drei", "III")) < 35  # 16 are expected; without weights, 67
+
+
 def test_the_command_gives_the_pairs_that_the_library_gives(run, file):
     for seed, epoch in ((1, 0), (-5, 3)):
         expected = [(pair.source, pair.reference) for pair in stream(file, seed=seed).epoch(epoch)]
@@ -293,6 +301,18 @@ def test_a_machine_gets_one_object(run, file):
         ),
         (["--limit", str(2**63)], "--limit is 9223372036854775808; give a whole number from 1 to less than 2^31"),
         (["--gold-only", "--gold-share", "0.5"], "--gold-share has no effect with --gold-only; leave one of them out"),
+        (
+            ["--weights", "bleu"],
+            "--weights has no effect where nothing is drawn; choose the schedule sample-one, or set",
+        ),
+        (
+            ["--draw", "--weight-power", "2"],
+            "--weight-power has no effect without --weights; add that, or leave it out",
+        ),
+        (
+            ["--draw", "--weights", "crossings"],
+            "weights by crossings need that judgement, and not every pseudo-reference",
+        ),
         (["--gold-share", "2"], "--gold-share is 2.0; give a number from 0 to 1"),
         (["--schedule", "first", "--gold-share", "0.5"], "has no effect with first, which draws nothing; leave"),
         (["--schedule", "first", "--draw"], "draw belongs to shuffle"),

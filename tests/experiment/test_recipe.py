@@ -84,7 +84,7 @@ SMALLEST = {"run": {"output": "out"}, "data": {"train": "a.jsonl", "dev": "b.jso
         ({"expand": {"veto": 3}}, "expand.veto is 3; give a list with any of numbers, negation, marks, contrasts"),
         (
             {"expand": {"per_example": 5}, "schedule": {"fresh": {"per_example": 3}}},
-            "schedule.fresh draws from lattices, which expand does not keep; set expand.keep_lattice = true",
+            "schedule.fresh needs lattices, which expand does not keep; set expand.keep_lattice = true",
         ),
         ({"beam": {"best": 20}}, "beam.best is 20, more than the beam of 15; lower it, or widen the beam"),
         (

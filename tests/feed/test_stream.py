@@ -1,8 +1,10 @@
 """A data set under a schedule: pairs with their texts."""
 
+import hashlib
 import json
 import pickle
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +15,7 @@ from polyref.errors import InputError, SettingsError
 from polyref.example import Example, PseudoReference, Reference
 from polyref.expansion import ExpandSettings, Tools, expand
 from polyref.feed import Pair, Stream, StreamSettings, stream
+from polyref.feed.soft import SoftSettings
 from polyref.fresh import FreshSettings
 from polyref.lattice import PlainEngine
 
@@ -265,3 +268,87 @@ def test_gold_that_stands_in_for_fresh_paths_is_gold():
     for pair in pairs.epoch(0):
         assert pair.is_gold == (pair.bleu is None) == (pair.reference in texts[pair.id])
     assert pairs.short > 0
+
+
+# -- weights by judgement -------------------------------------------------------------------------------------------
+
+
+JUDGED = [
+    Example(
+        "a",
+        "s",
+        (Reference("gold", 2.0),),
+        (PseudoReference("x", 80.0, crossings=1), PseudoReference("y", 40.0, crossings=3), PseudoReference("z", 0.0)),
+    ),
+]
+
+
+def test_pseudo_references_weigh_what_their_bleu_says():
+    def weights(**settings) -> list[float]:
+        return stream(JUDGED, "sample_one", **settings).schedule.sizes.weights.tolist()
+
+    assert weights() == [2, 1, 1, 1]
+    assert weights(weights="bleu") == pytest.approx([2, 0.8, 0.4, 0.01])
+    assert weights(weights="bleu", weight_power=2) == pytest.approx([2, 0.64, 0.16, 0.0001])
+    assert weights(weights="bleu", limit=2) == pytest.approx([2, 0.8])
+    assert weights(weights="crossings", limit=3, weight_power=0.5) == pytest.approx([2, 0.5**0.5, 0.5])
+
+
+def test_a_file_and_its_index_keep_the_judgements(tmp_path: Path):
+    example = replace(JUDGED[0], pseudo_references=JUDGED[0].pseudo_references[:2])
+    write([example], tmp_path / "data.jsonl")
+    for judgement in ("bleu", "crossings"):
+        for _ in range(2):  # the second time from the index
+            found = stream(tmp_path / "data.jsonl", "sample_one", weights=judgement, index=tmp_path / "indexes")
+            expected = stream([example], "sample_one", weights=judgement)
+            assert found.schedule.sizes.weights.tolist() == expected.schedule.sizes.weights.tolist()
+            assert found.fingerprint == expected.fingerprint
+
+
+def test_references_are_drawn_by_their_judgement():
+    data = stream(JUDGED, "shuffle", weights="crossings", gold_share=0.0, limit=3)
+    counts = Counter(text for epoch in range(500) for text in texts(data, epoch))
+    assert counts.total() == 1500
+    assert 920 < counts["x"] < 1080  # 1000 are expected; the bounds are more than four standard errors away
+
+
+def test_crossings_that_were_not_counted_are_refused():
+    with pytest.raises(InputError, match=r"weights by crossings need that judgement.*expand it anew"):
+        stream(JUDGED, "sample_one", weights="crossings")
+    repeated = replace(JUDGED[0], pseudo_references=(PseudoReference("gold", 100.0, repeat=True),))
+    assert stream([repeated], "sample_one", weights="crossings").schedule.sizes.weights.tolist() == [2, 1]
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        ({}, "weights has no effect where nothing is drawn; choose the schedule sample-one, or set draw"),
+        ({"gold_only": True, "draw": True}, "weights is for the pseudo-references of the file, and gold ones are"),
+        ({"fresh": 3, "draw": True}, "weights is for the pseudo-references of the file, and fresh paths take their"),
+        ({"weight_power": 0, "draw": True}, "weight_power is 0; give a number above 0 and at most 100"),
+    ],
+)
+def test_weights_that_would_have_no_effect_are_refused(settings, says):
+    with pytest.raises(SettingsError) as refused:
+        stream(JUDGED, "shuffle", weights="bleu", **settings)
+    assert says in str(refused.value)
+
+
+def test_what_is_off_leaves_fingerprints_as_they_were():
+    """A run that began before there were weights by judgement and soft targets goes on."""
+    scheduled = "ScheduleSettings(schedule='shuffle', order='given', seed=0, draw=False, gold_share=None)"
+    named = f"StreamSettings(schedule={scheduled}, limit=3, gold_only=False, fresh=None)"
+    data = stream(EXAMPLES, limit=3)
+    expected = hashlib.blake2b(f"{data.corpus.fingerprint}{named}".encode(), digest_size=16).hexdigest()
+    off = [stream(EXAMPLES, limit=3, **more) for more in ({}, {"weight_power": 3.0}, {"soft": SoftSettings(0.0, 3.0)})]
+    assert {one.fingerprint for one in off} == {expected}
+
+
+def test_a_fingerprint_names_weights_and_the_judgements_they_come_from(kept):
+    other = [replace(JUDGED[0], pseudo_references=(PseudoReference("x", 70.0), *JUDGED[0].pseudo_references[1:]))]
+    found = [stream(data, "sample_one", weights="bleu").fingerprint for data in (JUDGED, other)]
+    found += [stream(data, "sample_one").fingerprint for data in (JUDGED, other)]
+    found.append(stream(JUDGED, "sample_one", weights="bleu", weight_power=2).fingerprint)
+    assert len(set(found)) == 4  # without weights, no pair depends on a judgement
+    soft = {stream(kept, soft=SoftSettings(*one)).fingerprint for one in ((), (0.5,), (0.6,), (0.5, 2.0))}
+    assert len(soft) == 4

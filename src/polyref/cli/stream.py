@@ -62,7 +62,11 @@ class ShareSettings:
         return [name.strip().lstrip(".") for name in self.languages.split(",")]
 
 
-@o.from_settings(batch=("bucket",), writing=("format", "reference_columns", "pseudo_as_references"))
+@o.from_settings(
+    settings=("soft_targets", "temperature"),  # lines hold no distributions
+    batch=("bucket",),
+    writing=("format", "reference_columns", "pseudo_as_references"),
+)
 def stream(
     files: o.Inputs,
     *,

@@ -46,7 +46,7 @@ Array = npt.NDArray[Any]
 Stamp = dict[str, Any]  # what a file is known by
 OnProgress = Callable[[int], None]  # is told now and then how many examples have been indexed
 ABOUT = "index.json"
-VERSION = 2
+VERSION = 3
 _HOST = platform.node()[:40]
 _TRIES, _PAUSE = 50, 0.02  # opening an index that other runs make anew
 _LARGE = 1 << 28
@@ -63,6 +63,7 @@ _NUMBERS = {
     "reference_words": "I",  # of each reference, as those below
     "weights": "d",
     "bleus": "f",  # -1 for a gold one
+    "crossings": "i",  # -1 for a gold one, and where they were not counted
 }
 _FILES = [
     *[f"{name}{end}" for name in _TEXTS for end in (".bin", ".npy")],
@@ -250,6 +251,7 @@ class _Filling:
         weights = [reference.weight for reference in example.references]
         numbers["weights"].extend(weights + [1.0] * (len(texts) - gold))
         numbers["bleus"].extend([-1.0] * gold + [pseudo.bleu for pseudo in example.pseudo_references])
+        numbers["crossings"].extend([-1] * gold + list(map(_crossings, example.pseudo_references)))
         self._is_weighted |= any(weight != 1.0 for weight in weights)
         self._has_pseudo |= len(texts) > gold
         self._hash.update(json.dumps([gold, is_text, weights]).encode())
@@ -263,11 +265,16 @@ class _Filling:
         return {name: _array(values) for name, values in self._starts.items()}
 
     def numbers(self) -> dict[str, Array]:
-        left_out = {"weights": not self._is_weighted, "bleus": not self._has_pseudo}
+        left_out = {"weights": not self._is_weighted, "bleus": not self._has_pseudo, "crossings": not self._has_pseudo}
         return {name: _array(values[:0] if left_out.get(name) else values) for name, values in self._numbers.items()}
 
     def about(self) -> dict[str, Any]:
         return {"fingerprint": self._hash.hexdigest(), "broken": self.broken, "tabbed": self.tabbed}
+
+
+def _crossings(pseudo: PseudoReference) -> int:
+    """What is said again without being counted is a gold reference, which crosses nothing."""
+    return pseudo.crossings if pseudo.crossings is not None else 0 if pseudo.repeat else -1
 
 
 def _array(values: array[Any]) -> Array:

@@ -37,6 +37,7 @@ from polyref.schedule import ScheduleSettings
 from polyref.text.subwords import Subwords
 
 _GONE = "there is no such file"
+_KEEP = "expand it anew with keep_lattice, or set expand.per_example and expand.keep_lattice = true"
 _AT_ONCE = 1 << 14
 
 
@@ -60,7 +61,12 @@ def check_contents(recipe: Recipe) -> None:
             raise OutputError(f"{stage.run.output}: {place} {problem}; give another output")
         features = Features.open(data.features, data.feature_ids or None) if data.features else None
         for path in dict.fromkeys(filter(None, (data.train, data.dev, data.test))):
-            sources = [example.source for example in Input.of(path, ReadSettings(fields=data.fields)).examples()]
+            sources, wants = [], stage.wants_lattices if path == data.train and not stage.expands else ""
+            for example in Input.of(path, ReadSettings(fields=data.fields)).examples():
+                sources.append(example.source)
+                if wants and (example.lattice is None or example.lattice.kept is None):
+                    problem = f"has no kept lattice, which {wants} needs"
+                    raise InputError(problem, _KEEP, file=path, line=example.line)
             if not sources:
                 raise InputError("holds no examples", "give some", file=path)
             if features is not None:

@@ -7,7 +7,7 @@ Not:  the order (schedule/), texts (feed/), padding (model/layers.py).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -17,7 +17,7 @@ from polyref.features.features import Features
 from polyref.feed import Stream
 from polyref.fit.processes import Processes
 from polyref.model.folder import TrainedModel
-from polyref.model.layers import on_device
+from polyref.model.layers import Change, on_device
 from polyref.schedule import Pairs
 from polyref.schedule.batches import BatchSettings, batches
 from polyref.schedule.mixing import Numbers
@@ -41,19 +41,27 @@ class Collation:
         words = self.trained.source
         images = [image.decode() for image in sources] if words is None else []
         numbers = images if words is None else words.encode_all(map(self._text, sources))
-        return list(map(Row, numbers, self.trained.target.encode_all(map(self._text, references))))
+        return list(map(Row, numbers, self.targets(references)))
 
-    def batch(self, rows: Sequence[Row]) -> Any:
+    def targets(self, references: Sequence[bytes]) -> list[list[int]]:
+        """The tokens of some references."""
+        return self.trained.target.encode_all(map(self._text, references))
+
+    def batch(self, rows: Sequence[Row], changes: Sequence[Change] | None = None) -> Any:
         """What the model takes, on its device."""
         sources: Any = [row.source for row in rows]
         if self.features is not None:
             sources = self.features.rows(sources)
-        model = self.trained.model
-        return on_device(model.batch(sources, [row.target for row in rows]), next(model.parameters()).device)
+        model, targets = self.trained.model, [row.target for row in rows]
+        soft = {} if changes is None else {"changes": changes}
+        return on_device(model.batch(sources, targets, **soft), next(model.parameters()).device)
+
+    def folded(self, text: str) -> str:
+        """A text as the model knows it."""
+        return text.lower() if self.trained.fold_case else text
 
     def _text(self, text: bytes) -> str:
-        found = text.decode()
-        return found.lower() if self.trained.fold_case else found
+        return self.folded(text.decode())
 
 
 @dataclass
@@ -64,6 +72,7 @@ class PairBatches:
     collation: Collation
     settings: BatchSettings
     processes: Processes
+    changes: Callable[[Pairs], Sequence[Change]] | None = None  # of their targets, if these are soft
 
     def __call__(self, epoch: int, start: int = 0) -> Iterator[Any]:
         """The batches of an epoch, from number `start` of this process's share on."""
@@ -81,9 +90,11 @@ class PairBatches:
         schedule, rank, ranks = self.stream.schedule, self.processes.rank, self.processes.ranks
         measured = lengths if self.settings.tokens is not None or self.settings.bucket > 0 else None
         for numbers in batches(schedule, epoch, self.settings, lengths=measured, start=start, rank=rank, ranks=ranks):
+            pairs = schedule.pairs(epoch, np.array(numbers, np.int64))
             if measured is None:
-                rows_of = self._encoded(schedule.pairs(epoch, np.array(numbers, np.int64)))
-            yield self.collation.batch([rows_of[number] for number in numbers])
+                rows_of = self._encoded(pairs)
+            changes = None if self.changes is None else self.changes(pairs)
+            yield self.collation.batch([rows_of[number] for number in numbers], changes)
 
     def _encoded(self, pairs: Pairs) -> dict[int, Row]:
         rows = self.collation.rows(self.stream.sources(pairs), self.stream.references(pairs))

@@ -186,6 +186,11 @@ class Stage:
     def kind(self) -> str:
         return kind_of(self.model)
 
+    @property
+    def wants_lattices(self) -> str:
+        """The key that makes it need kept lattices; none if it needs none."""
+        return self.schedule.wants_lattices and f"schedule.{self.schedule.wants_lattices}"
+
     def seeded(self, seed: int) -> Stage:
         """The same with another seed, which decides about all that is drawn."""
         stream = replace(self.schedule, schedule=replace(self.schedule.schedule, seed=seed))
@@ -351,9 +356,9 @@ def _check_together(stage: Stage) -> None:
         problem = "does not go with uniform, which keeps an example's references together"
         cure = "take it out, or choose another schedule"
         raise SettingsError(problem, cure, key="batch.bucket", also=("schedule.name",))
-    if stage.schedule.fresh is not None and stage.expands and not stage.expand.settings.keep_lattice:
-        problem, cure = "draws from lattices, which expand does not keep", "set expand.keep_lattice = true"
-        raise SettingsError(problem, cure, key="schedule.fresh", also=("expand.keep_lattice",))
+    if stage.wants_lattices and stage.expands and not stage.expand.settings.keep_lattice:
+        problem, cure = "needs lattices, which expand does not keep", "set expand.keep_lattice = true"
+        raise SettingsError(problem, cure, key=stage.wants_lattices, also=("expand.keep_lattice",))
 
 
 def _kind(content: Content) -> str:

@@ -26,6 +26,7 @@ from polyref.experiment.inputs import check_files, expanded, find_vocabularies, 
 from polyref.experiment.pairs import Collation, PairBatches
 from polyref.experiment.reading import toml_of
 from polyref.experiment.recipe import Recipe, Stage
+from polyref.experiment.softening import Softening
 from polyref.experiment.validation import Validation
 from polyref.features.features import Features
 from polyref.feed import Stream
@@ -143,9 +144,11 @@ class _Run:
     name: str
 
     def fit(self, on_step: Callable[[Step], None]) -> Counters:
+        collation = self.validation.collation
+        changes = Softening(self.stream, collation).of if self.stream.settings.soft.share else None
         return fit(
             self.trained.model,
-            batches=PairBatches(self.stream, self.validation.collation, self.stage.batch, self.processes),
+            batches=PairBatches(self.stream, collation, self.stage.batch, self.processes, changes),
             cost=self.trained.model.loss,
             validate=self.validation,
             settings=self.stage.fit,

@@ -14,12 +14,13 @@ import os
 import tempfile
 import weakref
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import numpy as np
+import numpy.typing as npt
 
 from polyref.data import Fields, Format, Input, ReadSettings
 from polyref.data.corpus import Corpus, open_index
@@ -27,6 +28,7 @@ from polyref.data.reading import Paths
 from polyref.errors import InputError, SettingsError
 from polyref.example import Example
 from polyref.expansion import Tools
+from polyref.feed.soft import Choice, SoftSettings, choices_of
 from polyref.files import writing
 from polyref.fresh import FreshSettings, draw_fresh
 from polyref.schedule import Pairs, Schedule, ScheduleSettings, Sizes
@@ -36,7 +38,9 @@ from polyref.settings import part, setting, settings
 
 _TOGETHER = 128  # examples that fresh paths are drawn for at once
 _CURE = "name a folder with more room for fresh paths with TMPDIR"
+_LEAST_BLEU = 1.0  # that counts where references are weighed by it: what weighs nothing cannot be drawn
 Drawn = list[tuple[str, float | None]]
+Judgement = Literal["bleu", "crossings"]
 
 
 @settings
@@ -51,6 +55,25 @@ class StreamSettings:
     fresh: FreshSettings | None = setting(
         None, "Draw other pseudo-references in every epoch, from lattices that were kept."
     )
+    weights: Judgement | None = setting(
+        None,
+        "Draw pseudo-references by a judgement: bleu weighs BLEU / 100, crossings 1 / (1 + crossings).",
+        unset="each weighs 1",
+    )
+    weight_power: float = setting(
+        1.0,
+        "Weights by a judgement are raised to this power: above 1 sets the best further apart.",
+        above=0,
+        at_most=100,
+        metavar="P",
+        needs=("weights", None),
+    )
+    soft: SoftSettings = part(SoftSettings)
+
+    @property
+    def wants_lattices(self) -> str:
+        """The key of what needs kept lattices; none if nothing does."""
+        return "fresh" if self.fresh is not None else "soft_targets" if self.soft.share else ""
 
     def check_together(self) -> None:
         if self.gold_only and self.schedule.gold_share is not None:
@@ -62,17 +85,29 @@ class StreamSettings:
             key = "gold_only" if self.gold_only else "limit"
             problem = "does not go with fresh paths, which have a number of their own"
             raise SettingsError(problem, "leave one of them out", key=key, also=("fresh",))
+        if self.weights is not None and (self.gold_only or self.fresh is not None):
+            key = "gold_only" if self.gold_only else "fresh"
+            problem = f"is for the pseudo-references of the file, and {key.removesuffix('_only')} "
+            problem += "ones are taken alone" if self.gold_only else "paths take their place"
+            raise SettingsError(problem, "leave one of them out", key="weights", also=(key,))
+        if self.weights is not None and not self.schedule.draws:
+            cure = "choose the schedule sample-one, or set draw"
+            raise SettingsError("has no effect where nothing is drawn", cure, key="weights", also=("name", "draw"))
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A source with one reference. `bleu` is that of a pseudo-reference, None for a gold one."""
+    """A source with one reference. `bleu` is that of a pseudo-reference, None for a gold one.
+
+    `choices` are there with soft targets: where the reference could go on in other ways, and how likely each should be.
+    """
 
     id: str
     source: Any
     reference: str
     is_gold: bool
     bleu: float | None = None
+    choices: tuple[Choice, ...] = ()
 
 
 class Stream:
@@ -84,6 +119,10 @@ class Stream:
         self.tools = tools
         self.schedule = Schedule(self._sizes(), self.settings.schedule)
         self._drawn = None
+        if self.settings.wants_lattices and not corpus.has_lattices:
+            what = "soft targets" if self.settings.fresh is None else "fresh paths"
+            problem = f"{what} need the lattices, and the file has not kept them for every example"
+            raise InputError(problem, "expand it anew, and keep the lattices")
         if self.settings.fresh is not None:
             self._drawn = _DrawnTexts(corpus, self.settings.fresh, self.settings.schedule.seed, tools)
 
@@ -104,18 +143,50 @@ class Stream:
         elif settings.limit is not None:
             pseudo = np.minimum(pseudo, np.maximum(settings.limit - gold.astype(np.int64), 0))
         found, weights = Sizes(gold, gold + pseudo), self.corpus.weights
-        if weights is None or not settings.schedule.draws:
+        if not settings.schedule.draws or (weights is None and settings.weights is None):
             return found
         examples, slots = found.pair_at(np.arange(found.pairs))
-        is_gold = slots < gold[examples]
+        is_gold, places = slots < gold[examples], self.corpus.starts[examples] + slots
         taken = np.ones(len(slots))
-        taken[is_gold] = weights[(self.corpus.starts[examples] + slots)[is_gold]]
+        if weights is not None:
+            taken[is_gold] = weights[places[is_gold]]
+        if settings.weights is not None:
+            taken[~is_gold] = self._judged(places[~is_gold])
         return Sizes(gold, found.total, taken)
+
+    def _judged(self, places: Numbers) -> npt.NDArray[np.float64]:
+        """What pseudo-references weigh by their judgement; they are given by their numbers among all references."""
+        if not len(places):
+            return np.ones(0)
+        if self.settings.weights == "bleu":
+            weights = np.maximum(self.corpus.numbers["bleus"][places].astype(np.float64), _LEAST_BLEU) / 100
+        else:
+            crossings = self.corpus.numbers["crossings"]
+            if not len(crossings) or crossings[places].min() < 0:
+                problem = "weights by crossings need that judgement, and not every pseudo-reference of the file has it"
+                raise InputError(problem, "expand it anew, with content or seams as the judge")
+            weights = 1 / (1 + crossings[places].astype(np.float64))
+        found: npt.NDArray[np.float64] = weights**self.settings.weight_power
+        return found
 
     @cached_property
     def fingerprint(self) -> str:
         """Names all that the pairs depend on, so that a run does not go on with others."""
-        return hashlib.blake2b(f"{self.corpus.fingerprint}{self.settings}".encode(), digest_size=16).hexdigest()
+        return hashlib.blake2b(f"{self.corpus.fingerprint}{self._named()}".encode(), digest_size=16).hexdigest()
+
+    def _named(self) -> str:
+        """The settings. What came later is not named where it is off: a run that began before it goes on."""
+        settings, usual = self.settings, StreamSettings()
+        if settings.weights is None:
+            settings = replace(settings, weight_power=usual.weight_power)
+        if not settings.soft.share:
+            settings = replace(settings, soft=usual.soft)
+        named = str(settings)
+        for later in ("weights", "weight_power", "soft"):
+            named = named.replace(f", {later}={getattr(usual, later)!r}", "")
+        if settings.weights is not None:  # judgements are no part of the corpus' own fingerprint
+            named += hashlib.blake2b(np.asarray(self.schedule.sizes.weights).tobytes()).hexdigest()
+        return named
 
     @property
     def short(self) -> int:
@@ -145,6 +216,7 @@ class Stream:
             [reference.decode() for reference in self.references(pairs)],
             [bleu is None for bleu in bleus],
             bleus,
+            self.choices(pairs),
         )
         return list(map(Pair, *columns))
 
@@ -181,6 +253,20 @@ class Stream:
             found[place] = self._drawn.of(int(pairs.examples[place]), pairs.epoch)[slot][0].encode()
         return found
 
+    def choices(self, pairs: Pairs) -> list[tuple[Choice, ...]]:
+        """Where the references of some pairs could go on in other ways; nowhere without soft targets."""
+        found: list[tuple[Choice, ...]] = [()] * len(pairs.examples)
+        if not self.settings.soft.share:
+            return found
+        texts = self.references(pairs)
+        order = np.argsort(pairs.examples, kind="stable")
+        for places in np.split(order, np.flatnonzero(np.diff(pairs.examples[order])) + 1):
+            example = self.corpus.example(int(pairs.examples[places[0]]))
+            of_example = choices_of(example, [texts[place].decode() for place in places], self.settings.soft)
+            for place, choices in zip(places.tolist(), of_example, strict=True):
+                found[place] = choices
+        return found
+
     def lengths(self, pairs: Pairs) -> Numbers:
         """The length of each pair in words cut at spaces: of the source or of the reference, whichever is longer."""
         numbers, starts = self.corpus.numbers, self.corpus.starts
@@ -203,6 +289,9 @@ def stream(
     draw: bool = False,
     gold_share: float | None = None,
     fresh: FreshSettings | int | None = None,
+    weights: Judgement | None = None,
+    weight_power: float = 1.0,
+    soft: SoftSettings | float = 0.0,
     tools: Tools | None = None,
     fields: Fields | None = None,
     format: Format | None = None,
@@ -212,14 +301,15 @@ def stream(
     """The pairs of a file (or of examples) under one of first, sample_one, uniform and shuffle.
 
     A file is indexed once, in the user's cache folder or in `index`; one that has changed since is refused unless
-    `reindex` is set. `fresh` may be a number, with the usual settings. See ScheduleSettings and StreamSettings for the
-    other choices.
+    `reindex` is set. `fresh` may be a number and `soft` a share, with the usual settings. See ScheduleSettings and
+    StreamSettings for the other choices.
     """
     if isinstance(fresh, int):
         fresh = FreshSettings(fresh)
-    settings = StreamSettings(
-        ScheduleSettings(cast("ScheduleName", schedule), order, seed, draw, gold_share), limit, gold_only, fresh
-    )
+    if not isinstance(soft, SoftSettings):
+        soft = SoftSettings(soft)
+    drawn = ScheduleSettings(cast("ScheduleName", schedule), order, seed, draw, gold_share)
+    settings = StreamSettings(drawn, limit, gold_only, fresh, weights, weight_power, soft)
     if _is_path(data):
         where = None if index is None else Path(index)
         input = Input.of(data, ReadSettings(format, fields or Fields()))  # type: ignore[arg-type]
@@ -242,11 +332,6 @@ class _DrawnTexts:
     """What an epoch has drawn, in a temporary file: an epoch may be larger than memory."""
 
     def __init__(self, corpus: Corpus, settings: FreshSettings, seed: int, tools: Tools | None):
-        if not corpus.has_lattices:
-            raise InputError(
-                "fresh paths need the lattices, and the file has not kept them for every example",
-                "expand it anew, and keep the lattices",
-            )
         self._corpus = corpus
         self._settings = settings
         self._seed = seed

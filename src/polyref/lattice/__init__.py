@@ -8,6 +8,7 @@ A module imports only from those before it in this order:
     engine        which of the two runs
     writing       a sentence as a person would type it
     lattice       the Lattice: merge, keep, restore
+    branches      how else a text could go on
 """
 
 from polyref.lattice.engine import AutoEngine, CompiledEngine, Engine, EngineName, PlainEngine, engine_named

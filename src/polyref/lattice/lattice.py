@@ -374,12 +374,19 @@ def restore(
     It counts, lists, samples and searches as that one did. What the references were aligned by is not known any more.
     `share` is that of `AutoEngine.choose`.
     """
+    text, tokens, numbering, after = restored_states(references, kept, line)
+    chosen = engine.choose(numbering.references, share) if isinstance(engine, AutoEngine) else engine
+    return Lattice(tokens, numbering, after, chosen.automaton(numbering, after), chosen, text=text, penalty=penalty)
+
+
+def restored_states(
+    references: Sequence[str], kept: KeptLattice, line: int | None = None
+) -> tuple[TextSettings, list[Tokens], Numbering, list[int]]:
+    """How the references became words, these words, their numbers, and the state behind each of the distinct ones."""
     text = TextSettings(cast(Tokenizer, kept.tokenizer), kept.fold_case)
     tokens = tokenized(references, text, line)
     numbering = Numbering.of(tokens)
-    after = _checked_states(numbering, kept.states, line)
-    chosen = engine.choose(numbering.references, share) if isinstance(engine, AutoEngine) else engine
-    return Lattice(tokens, numbering, after, chosen.automaton(numbering, after), chosen, text=text, penalty=penalty)
+    return text, tokens, numbering, _checked_states(numbering, kept.states, line)
 
 
 def _checked_states(numbering: Numbering, kept: Sequence[tuple[int, ...]], line: int | None) -> list[int]:

@@ -26,7 +26,7 @@ from polyref.text.tokens import CLOSING, OPENING, TRANSPARENT, is_mark, is_ordin
 
 _LAST_MARKS = ".!?"
 _OPENER = re.compile(r"(?<=[.!?] )\S+")
-_NONE = -1  # stands before the first arc of a sentence, and behind the last one
+NONE = -1  # stands before the first arc of a sentence, and behind the last one
 
 
 @dataclass(eq=False, repr=False)
@@ -66,18 +66,28 @@ class Writer:
     def write(self, arcs: Sequence[int]) -> tuple[str, tuple[str, ...]]:
         """One sentence: its text, and its words as they stand in it."""
         if self._plain:
-            (text,) = self.texts([*arcs, _NONE])
+            (text,) = self.texts([*arcs, NONE])
             return text, tokenize(text, self.settings).surfaces
-        pieces = self._written([*arcs, _NONE])[:-1]
+        pieces = self._written([*arcs, NONE])[:-1]
         return "".join(pieces), tuple([piece.lstrip() for piece in pieces])
+
+    def piece(self, before: int, arc: int) -> str:
+        """What is written for an arc behind another one, -1 at the beginning: its word with the space before it."""
+        pair = before, arc
+        if pair not in self._known:
+            self._learn(pair)
+        return self._known[pair]
+
+    def _learn(self, pair: tuple[int, int]) -> None:
+        self._known[pair], sure = self._arc_piece(*pair)
+        if not sure:
+            self._doubtful.add(pair)
 
     def _written(self, path: Sequence[int]) -> list[str]:
         """Every word with the space before it, and a line's end behind each sentence."""
-        pairs = list(zip([_NONE, *path], path, strict=False))
+        pairs = list(zip([NONE, *path], path, strict=False))
         for pair in set(pairs).difference(self._known):
-            self._known[pair], sure = self._arc_piece(*pair)
-            if not sure:
-                self._doubtful.add(pair)
+            self._learn(pair)
         pieces = list(map(self._known.__getitem__, pairs))
         if self._quotes:
             self._behind_quotes(pieces, path)
@@ -88,20 +98,20 @@ class Writer:
     def _behind_quotes(self, pieces: list[str], path: Sequence[int]) -> None:
         """Write the words behind quotes again: what stands before the quote says whether a sentence opens."""
         for at in [at for at, arc in enumerate(path) if arc in self._quotes]:
-            if path[at + 1] == _NONE:
+            if path[at + 1] == NONE:
                 continue
             start = at
             while start > 0 and path[start - 1] in self._quotes:
                 start -= 1
-            last = path[start - 1] if start else _NONE
-            opening = last == _NONE or self.origin[last] + 1 in self._openings
+            last = path[start - 1] if start else NONE
+            opening = last == NONE or self.origin[last] + 1 in self._openings
             pieces[at + 1] = self._piece(self.origin[path[at]], self.origin[path[at + 1]], opening)[0]
 
     def _set_apart(self, pieces: list[str], path: Sequence[int]) -> None:
         """Where gluing would make other words of a sentence, as of two full stops, space out all of it."""
         start = 0
         while start < len(path):
-            end = path.index(_NONE, start)
+            end = path.index(NONE, start)
             arcs = path[start:end]
             if not self._doubtful.isdisjoint(pairwise(arcs)):
                 words = tuple([self._words[self.origin[arc]] for arc in arcs])
@@ -130,11 +140,11 @@ class Writer:
 
     def _arc_piece(self, before: int, arc: int) -> tuple[str, bool]:
         """What is written for an arc behind another one, and whether it is certainly cut off from it again."""
-        if arc == _NONE:
+        if arc == NONE:
             return "\n", True
         place = self.origin[arc]
-        if before == _NONE:
-            return self._piece(_NONE, place, opening=True)
+        if before == NONE:
+            return self._piece(NONE, place, opening=True)
         last_place = self.origin[before]
         word, surface = self._words[place], self._surfaces[place]
         if (
@@ -155,7 +165,7 @@ class Writer:
         surface = _most_frequent([self._surfaces[other] for other in fitting or together or same])
         if not fitting and self.settings.fold_case:
             surface = self._casing.fit(word, surface, opening=opening)
-        if before == _NONE:
+        if before == NONE:
             return surface, True
         if together:
             space = _most_frequent([self._spaces[other] for other in together])
@@ -198,8 +208,8 @@ class Writer:
 
     def _stands_behind(self, place: int, before: int) -> bool:
         """Whether the word in its reference stands behind the arc of `before`."""
-        if before == _NONE or place in self._firsts:
-            return before == _NONE and place in self._firsts
+        if before == NONE or place in self._firsts:
+            return before == NONE and place in self._firsts
         return self._arcs[place - 1] == self._arcs[before]
 
     # -- what the references have -----------------------------------------------------------------------------
@@ -211,9 +221,9 @@ class Writer:
     @cached_property
     def _arcs(self) -> list[tuple[int, int, str]]:
         """The arc of the lattice that each place lies on: the states before and behind it, and its word."""
-        before = [_NONE, *self.after[:-1]]
+        before = [NONE, *self.after[:-1]]
         for place in self._firsts:
-            before[place] = _NONE
+            before[place] = NONE
         return list(zip(before, self.after, self._words, strict=True))
 
     @cached_property

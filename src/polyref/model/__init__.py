@@ -1,8 +1,9 @@
 """The paper's two models, and the search for their best output (Section 4).
 
 A new kind of model is one file, and one line of KINDS with its settings (settings.py). Its class has what Translator
-has: `batch(sources, targets=None)`, `loss(batch)` -> (summed negative log-likelihood, number of target tokens), and the
-steps of a search (beam.py). A model knows numbers of words, nothing of references, schedules or files.
+has: `batch(sources, targets=None, changes=None)`, `loss(batch)` -> (summed cross-entropy, number of target tokens), and
+the steps of a search (beam.py). `changes` say where a target is more than one word (layers.py). A model knows numbers
+of words, nothing of references, schedules or files.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from polyref.model.layers import Lstm, LstmState, Rows, Targets, Words
+from polyref.model.layers import Change, Lstm, LstmState, Rows, Targets, Words
 from polyref.model.settings import CaptionerSettings
 
 Features = npt.NDArray[np.float32]
@@ -30,9 +30,14 @@ class CaptionBatch:
     targets: Targets | None = None
 
     @classmethod
-    def of(cls, features: Features | Sequence[Features], targets: Rows | None = None) -> CaptionBatch:
+    def of(
+        cls,
+        features: Features | Sequence[Features],
+        targets: Rows | None = None,
+        changes: Sequence[Change | None] | None = None,
+    ) -> CaptionBatch:
         """One row of features per image; captions without begin and end."""
-        return cls(torch.as_tensor(np.asarray(features), dtype=torch.float32), Targets.of(targets))
+        return cls(torch.as_tensor(np.asarray(features), dtype=torch.float32), Targets.of(targets, changes))
 
 
 class Captioner(nn.Module):

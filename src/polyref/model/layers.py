@@ -16,9 +16,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, fields, is_dataclass, replace
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
@@ -33,6 +34,43 @@ Moved = TypeVar("Moved")
 # -- rows -----------------------------------------------------------------------------------------------------------
 
 
+class Change(NamedTuple):
+    """How the targets of one row differ from one word per step: by this much probability, at a step, for a token.
+
+    At each step the changes sum to 0, and no token comes twice.
+    """
+
+    steps: npt.NDArray[np.int64]
+    tokens: npt.NDArray[np.int64]
+    amounts: npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """Those of a batch."""
+
+    places: Tensor  # changes: among the target tokens of all sentences, without padding
+    tokens: Tensor  # changes
+    amounts: Tensor  # changes
+
+    @classmethod
+    def of(cls, rows: Sequence[Change | None], lengths: Tensor) -> Changes | None:
+        """None where no row is changed."""
+        found = [(start, row) for start, row in zip((lengths.cumsum(0) - lengths).tolist(), rows, strict=True) if row]
+        if not any(len(row.steps) for _, row in found):
+            return None
+        places = np.concatenate([start + row.steps for start, row in found])
+        tokens, amounts = (np.concatenate(parts) for parts in zip(*[row[1:] for _, row in found], strict=True))
+        return cls(torch.from_numpy(places), torch.from_numpy(tokens), torch.from_numpy(amounts))
+
+    def cost(self, predicted: Tensor) -> Tensor:
+        """predicted: target tokens x words, not normalised. How much more the changed targets cost.
+
+        What normalises a step is the same for all its words, so that it drops out where changes sum to 0.
+        """
+        return -(self.amounts * predicted[self.places, self.tokens]).sum()
+
+
 @dataclass(frozen=True, slots=True)
 class Targets:
     """What a decoder reads and what it should predict: the same words, one step apart."""
@@ -40,15 +78,16 @@ class Targets:
     inputs: Tensor  # sentences x steps: begin, then the words
     outputs: Tensor  # sentences x steps: the words, then the end
     lengths: Tensor  # sentences: the steps of each, the end among them
+    changes: Changes | None = None  # where a target is more than one word
 
     @classmethod
-    def of(cls, rows: Rows | None) -> Targets | None:
+    def of(cls, rows: Rows | None, changes: Sequence[Change | None] | None = None) -> Targets | None:
         """Rows without begin and end; None where there is only something to search."""
         if rows is None:
             return None
         inputs, lengths = padded([[BOS, *row] for row in rows])
         outputs, _ = padded([[*row, EOS] for row in rows])
-        return cls(inputs, outputs, lengths)
+        return cls(inputs, outputs, lengths, None if changes is None else Changes.of(changes, lengths))
 
     @property
     def real(self) -> Tensor:
@@ -106,10 +145,16 @@ class Words(nn.Module):
         return functional.linear(states, self.vectors.weight if self.output is None else self.output, self.bias)
 
     def cost(self, states: Tensor, targets: Targets, smoothing: float) -> tuple[Tensor, int]:
-        """states: target tokens x states. The summed negative log-likelihood of the targets, and their number."""
+        """states: target tokens x states. The summed cross-entropy of the targets, and their number.
+
+        That is their negative log-likelihood where each is one word and nothing is smoothed. Smoothing mixes a target,
+        of one word or of several, with an even distribution over all words.
+        """
         smoothing = smoothing if self.training else 0.0
-        outputs = targets.outputs[targets.real]
-        loss = functional.cross_entropy(self.predict(states), outputs, reduction="sum", label_smoothing=smoothing)
+        outputs, predicted = targets.outputs[targets.real], self.predict(states)
+        loss = functional.cross_entropy(predicted, outputs, reduction="sum", label_smoothing=smoothing)
+        if targets.changes is not None:
+            loss = loss + (1 - smoothing) * targets.changes.cost(predicted)
         return loss, int(targets.lengths.sum())
 
 

@@ -7,12 +7,13 @@ Not:  the search (beam.py), the training loop (fit/), subwords (text/subwords.py
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 
-from polyref.model.layers import Attention, Lstm, LstmState, Memory, Rows, Targets, Words, padded
+from polyref.model.layers import Attention, Change, Lstm, LstmState, Memory, Rows, Targets, Words, padded
 from polyref.model.settings import TranslatorSettings
 from polyref.text.subwords import EOS
 
@@ -26,9 +27,11 @@ class TranslationBatch:
     targets: Targets | None = None
 
     @classmethod
-    def of(cls, sources: Rows, targets: Rows | None = None) -> TranslationBatch:
+    def of(
+        cls, sources: Rows, targets: Rows | None = None, changes: Sequence[Change | None] | None = None
+    ) -> TranslationBatch:
         """Rows of token numbers without begin and end."""
-        return cls(*padded([[*row, EOS] for row in sources]), Targets.of(targets))
+        return cls(*padded([[*row, EOS] for row in sources]), Targets.of(targets, changes))
 
 
 @dataclass(frozen=True, slots=True)
