@@ -91,6 +91,14 @@ def test_cells_that_train_the_same_are_one_job(read):
     assert same.jobs(0, 2)[-1].name != first
 
 
+def test_a_job_is_known_by_what_is_chosen_and_not_by_what_is_usual(read):
+    grid = read(
+        "recipe='recipe.toml'\noutput='out'\n[axis.a]\nx={}\ny={fit={clip=1.0, tensorboard=true}}\nz={fit.clip=2.0}\n"
+    )
+    usual, same, other = (grid.jobs(cell, 1)[-1].name for cell in range(3))
+    assert usual == same != other
+
+
 def test_stages_before_the_last_are_shared_by_cells_and_seeds(read):
     Path("recipe.toml").write_text(RECIPE + "[[stage]]\nname='one'\n[[stage]]\nname='two'\n")
     grid = read("recipe='recipe.toml'\noutput='out'\nseeds=[1, 2]\n[axis.a]\nx={}\ny={stage.two.fit.clip=3.0}\n")

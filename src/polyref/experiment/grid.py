@@ -22,13 +22,16 @@ from typing import Any
 from polyref.data import Input
 from polyref.errors import SettingsError
 from polyref.experiment.reading import Layer, read_layer, read_recipe
-from polyref.experiment.recipe import Recipe, Stage
+from polyref.experiment.recipe import Recipe, Stage, recipe_of
 from polyref.fit import fingerprint
 from polyref.settings import build, contents, refuse_unknown, required, setting, settings, shown, within
 
 Cell = dict[str, str]  # axis -> value
 _NAME = re.compile(r"[A-Za-z0-9_.+-]+")
 ALL = "all"
+# What does not change the weights, or is told otherwise.
+_NO_MATTER = [("run", "output"), ("run", "init_from"), ("run", "threads"), ("run", "device")]
+_NO_MATTER += [("fit", "tensorboard"), ("fit", "save_every"), ("data", "test")]
 
 
 @settings
@@ -111,16 +114,27 @@ class Grid:
         *earlier, last = self.recipes[cell].stages
         for stage in (*earlier, last.seeded(seed)):
             before = found[-1] if found else None
-            content = stage.content()
-            for key in ("output", "threads", "device", *(["init_from"] if before else [])):
-                del content["run"][key]
-            del content["fit"]["tensorboard"], content["fit"]["save_every"]
-            name = fingerprint(content, stage.expands, before.name if before else "", list(_sizes(stage)))
+            start = before.name if before else stage.run.init_from
+            name = fingerprint(_chosen(stage), stage.expands, start, list(_sizes(stage)))
             folder = str(self.output / "runs" / f"{stage.name or 'run'}-{name}")
             start = before.stage.run.output if before else stage.run.init_from
             run = replace(stage.run, output=folder, init_from=start, threads=stage.run.threads or 1)
             found.append(Job(f"{stage.name or 'run'}-{name}", replace(stage, run=run), before))
         return found
+
+
+def _chosen(stage: Stage) -> dict[str, dict[str, Any]]:
+    """What its weights depend on, without keys that have their default: a new key does not make old records worthless."""
+    least = {"run": {"output": "-"}, "data": {"train": "-", "dev": "-"}, "model": {"kind": stage.kind}}
+    features = {"features": "-"} if stage.data.features else {}
+    usual = recipe_of({**least, "data": {**least["data"], **features}}).stages[0].content()
+    found = {
+        section: {key: value for key, value in values.items() if usual[section].get(key) != value}
+        for section, values in stage.content().items()
+    }
+    for section, key in _NO_MATTER:
+        found[section].pop(key, None)
+    return found
 
 
 def cell_name(cell: Cell) -> str:
