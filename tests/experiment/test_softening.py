@@ -151,8 +151,9 @@ def test_bytes_are_counted_and_not_characters():
     assert softening.change("Café é", target, [Choice(6, ("", "."), (0.5, 0.5))]).steps.tolist() == [len(target)] * 2
 
 
-def test_changes_are_the_same_whichever_pairs_are_asked_for_first():
-    data, collation = stream(examples(), "shuffle", soft=0.3, seed=2), collation_of(TEXTS)
+@pytest.mark.parametrize("name", ["first", "sample_one", "shuffle"])
+def test_changes_are_the_same_whichever_pairs_are_asked_for_first(name: str):
+    data, collation = stream(examples(), name, soft=0.3, seed=2), collation_of(TEXTS)
     [block] = data.schedule.blocks(0)
     whole = Softening(data, collation).of(block)
     other = Softening(data, collation)

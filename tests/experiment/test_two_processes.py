@@ -37,9 +37,13 @@ def losses(folder: Path) -> list[float]:
     return [line["loss"] for line in made_up.log_of(folder) if line["what"] == "update"]
 
 
-def test_two_processes_follow_the_loss_of_one_with_the_doubled_batch(tmp_path: Path):
+@pytest.mark.parametrize("soft", [False, True])
+def test_two_processes_follow_the_loss_of_one_with_the_doubled_batch(tmp_path: Path, soft: bool):
     data = made_up.translation(tmp_path, count=35)  # 105 pairs: in the last update, one process has no batch
     tables = made_up.recipe(tmp_path / "one", data, fit=FIT, model={"dropout": 0.0}, batch={"pairs": 16})
+    if soft:
+        tables["expand"] = {"per_example": 3, "keep_lattice": True}
+        tables["schedule"] = {"soft_targets": 0.5}
     polyref.train(tables)
     [stage] = read_recipe(tables, overrides=[f"run.output={tmp_path / 'two'}", "batch.pairs=8"]).stages
     (tmp_path / "two.toml").write_text(toml_of(stage))

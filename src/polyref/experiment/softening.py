@@ -63,9 +63,9 @@ class Softening:
         return [self._read(place) for place in places.tolist()]
 
     def _learn(self, example: int, epoch: int) -> None:
-        """Find and keep the changes of all references of an example: most of the work is done once for all."""
-        sizes = self.stream.schedule.sizes
-        slots: Numbers = np.arange(int(sizes.total[example]), dtype=np.int64)
+        """Find and keep the changes of all references of an example that are ever read: much is done once for all."""
+        sizes, is_one = self.stream.schedule.sizes, self.stream.schedule.settings.schedule == "first"
+        slots: Numbers = np.arange(1 if is_one else int(sizes.total[example]), dtype=np.int64)
         whole = Pairs(slots, np.full_like(slots, example), slots, epoch)
         texts = self.stream.references(whole)
         targets = self.collation.targets(texts)
