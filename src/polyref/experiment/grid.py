@@ -124,7 +124,7 @@ class Grid:
 
 
 def _chosen(stage: Stage) -> dict[str, dict[str, Any]]:
-    """What its weights depend on, without keys that have their default: a new key does not make old records worthless."""
+    """What its weights depend on, but for keys that are as usual: a new key does not make old records worthless."""
     least = {"run": {"output": "-"}, "data": {"train": "-", "dev": "-"}, "model": {"kind": stage.kind}}
     features = {"features": "-"} if stage.data.features else {}
     usual = recipe_of({**least, "data": {**least["data"], **features}}).stages[0].content()
