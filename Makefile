@@ -1,9 +1,9 @@
-# Verbs: setup demo quick test trust check bench align-eval. Each sets up what it needs; a fresh machine needs Python 3.11 and make.
+# Verbs: setup demo quick test trust check bench align-eval paper. Each sets up what it needs; a fresh machine needs Python 3.11 and make.
 PYTHON ?= python3
 BIN := .venv/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: setup demo quick test trust check bench align-eval clean
+.PHONY: setup demo quick test trust check bench align-eval paper clean
 
 setup: .venv/dev
 
@@ -52,6 +52,10 @@ bench: .venv/dev
 # Alignment against pairs that people aligned; POLYREF_DATA names the folder with the data sets.
 align-eval: .venv/dev
 	$(BIN)/python -m benchmarks.alignment
+
+# The tables and figures of docs/results.md, drawn anew from the records in results/.
+paper: .venv/dev
+	$(BIN)/polyref report $(dir $(wildcard results/*/grid.json)) --output docs/report
 
 clean:
 	rm -rf .venv build
