@@ -25,36 +25,39 @@ def tables_of(rules, vocabulary):
     Counters that only grow are lanes of a few numbers, in the order of the rules: stepping back costs nothing. What a
     lane begins with makes its highest bit tell that it holds too much.
     """
-    adding = np.zeros((vocabulary, len(rules) // (2 * HEADER) + 1), np.uint64)  # two lanes fit into each number
-    lanes = np.zeros((3, adding.shape[1]), np.uint64)
-    bits = np.zeros(vocabulary, np.uint64)
-    used, watched, at_end, place = 0, 0, False, 0
-    while place < len(rules):
-        least, most, taken = rules[place + LEAST], rules[place + MOST], rules[place + TAKEN]
-        begin = place + HEADER
-        end = begin + rules[place + ADDED]
-        falls = taken > 0 or rules[place + PARITY] > 0
-        is_watched = least > 0 and not falls and watched < MOST_WATCHED and end > begin
-        at_end = at_end or falls or least > 1 or (least > 0 and not is_watched)
-        if is_watched:
-            for k in range(begin, end):
-                bits[rules[k]] |= ONE << np.uint64(watched)
-        watched += least > 0 and not falls
-        if most < NO_LIMIT and not falls:
-            width = 1
-            while most >> (width - 1) or end - begin > 1 << (width - 1):
-                width += 1
-            used += 64 - used % 64 if used % 64 + width > 64 else 0
-            cell, shift, top = used // 64, np.uint64(used % 64), np.uint64(used % 64 + width - 1)
-            for k in range(begin, end):
-                adding[rules[k], cell] += ONE << shift
-            lanes[BEGIN, cell] |= (ONE << top) - ((np.uint64(most) + ONE) << shift)
-            lanes[FULL, cell] |= ONE << top
-            lanes[OF_MARKS, cell] |= (ONE << top) if rules[place + CAUSE] == MARKS else np.uint64(0)
-            used += width
-        place = end + taken
-    size = (used + 63) // 64
-    return adding[:, :size].copy(), lanes[:, :size].copy(), bits, at_end
+    bits, at_end, size = np.zeros(vocabulary, np.uint64), False, 0
+    adding, lanes = np.zeros((vocabulary, 0), np.uint64), np.zeros((3, 0), np.uint64)
+    for is_sized in range(2):  # how many numbers the lanes take is known when all have been placed
+        if is_sized:
+            adding, lanes = np.zeros((vocabulary, size), np.uint64), np.zeros((3, size), np.uint64)
+        used, watched, place = 0, 0, 0
+        while place < len(rules):
+            least, most, taken = rules[place + LEAST], rules[place + MOST], rules[place + TAKEN]
+            begin = place + HEADER
+            end = begin + rules[place + ADDED]
+            falls = taken > 0 or rules[place + PARITY] > 0
+            is_watched = least > 0 and not falls and watched < MOST_WATCHED and end > begin
+            at_end = at_end or falls or least > 1 or (least > 0 and not is_watched)
+            if is_watched:
+                for k in range(begin, end):
+                    bits[rules[k]] |= ONE << np.uint64(watched)
+            watched += least > 0 and not falls
+            if most < NO_LIMIT and not falls:
+                width = 1
+                while most >> (width - 1) or end - begin > 1 << (width - 1):
+                    width += 1
+                used += 64 - used % 64 if used % 64 + width > 64 else 0
+                if is_sized:
+                    cell, shift, top = used // 64, np.uint64(used % 64), np.uint64(used % 64 + width - 1)
+                    for k in range(begin, end):
+                        adding[rules[k], cell] += ONE << shift
+                    lanes[BEGIN, cell] |= (ONE << top) - ((np.uint64(most) + ONE) << shift)
+                    lanes[FULL, cell] |= ONE << top
+                    lanes[OF_MARKS, cell] |= (ONE << top) if rules[place + CAUSE] == MARKS else np.uint64(0)
+                used += width
+            place = end + taken
+        size = (used + 63) // 64
+    return adding, lanes, bits, at_end
 
 
 @kernel("uint64[::1](int32[::1], int32[:, ::1], uint64[::1])")
@@ -172,12 +175,20 @@ def broken(rules, rows, path, spoken, length):
     return cause
 
 
-@kernel("boolean(uint64[::1], uint64)", inline=True)
-def is_known(known_cores, core):
+@kernel(
+    "int64(int32[::1], boolean, int32[:, ::1], int32[::1], int32[::1], uint64[::1], uint64[::1], uint64[::1], int64)",
+    inline=True,
+)
+def fault(rules, at_end, rows, path, spoken, said, known_cores, core, length):
+    """Why a whole sentence is left out; -1 if it is not."""
+    if at_end or said[length] != said[len(said) - 1]:
+        cause = broken(rules, rows, path, spoken, length)
+        if cause >= 0:
+            return cause
     for other in known_cores:
-        if other == core:
-            return True
-    return False
+        if other == core[length]:
+            return np.int64(SAME)
+    return np.int64(-1)
 
 
 @kernel("int64(uint64[:, ::1], uint64[::1], int32[::1], int64)", inline=True)

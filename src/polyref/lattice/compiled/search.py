@@ -32,12 +32,10 @@ from polyref.lattice.compiled.ranking import (
 )
 from polyref.lattice.compiled.rules import (
     BEGIN,
-    SAME,
-    broken,
     cores_of,
     cross,
     crossings,
-    is_known,
+    fault,
     places_of,
     reachable,
     say,
@@ -240,12 +238,8 @@ def list_all(ground, walk, ranked, lowest_order):
             continue
         all_crossings = np.int64(0)
         if judged:
-            cause = np.int64(-1)
-            if at_end or said[depth] != said[len(said) - 1]:
-                cause = broken(rules, rows, path, spoken, depth)
             known = cross(rows, path, places, same, word_hashes, pieces, crossed, core, known, depth)
-            if cause < 0 and is_known(known_cores, core[depth]):
-                cause = np.int64(SAME)
+            cause = fault(rules, at_end, rows, path, spoken, said, known_cores, core, depth)
             if cause >= 0:
                 walk.left_out[cause] += 1
                 continue
@@ -299,10 +293,11 @@ def branch(
 
 @kernel(
     types.UniTuple(int64, 2)(
-        ground_type, walk_type, ranked_type, int64, int64, int64, int64, int64, int64, boolean, int64
-    )
+        ground_type, walk_type, ranked_type, int64, int64, int64, int64, int64, int64, boolean, int64, boolean
+    ),
+    inline=True,
 )
-def explore(ground, walk, ranked, filled, mode, length, order, need, draw, ties_here, at_need):
+def explore_as(ground, walk, ranked, filled, mode, length, order, need, draw, ties_here, at_need, judged):
     """Visit the sentences of one length whose product can reach `need`, depth first.
 
     Returns what ended it, and how many are ranked now. A draw is written into slot `filled`. `ties_here` says whether
@@ -320,7 +315,7 @@ def explore(ground, walk, ranked, filled, mode, length, order, need, draw, ties_
     same, reach, places, known_cores = ground.same, ground.reach, ground.places, ground.known_cores
     spoken, load, said, core = walk.spoken, walk.load, walk.said, walk.core
     pieces, crossed = walk.pieces, walk.crossed
-    cores, judged, left_out = ranked.cores, len(ground.same) > 0, walk.left_out
+    cores, left_out = ranked.cores, walk.left_out
     counts_ties = mode == FIND_BEST
     if mode == LIST_TIED:
         counts_ties = True
@@ -378,12 +373,8 @@ def explore(ground, walk, ranked, filled, mode, length, order, need, draw, ties_
         passes = best < lengths[length, MAX_ORDER] or not is_gold(rows, path, length, words, starts)
         all_crossings = np.int64(0)
         if judged and passes:
-            cause = np.int64(-1)
-            if at_end or said[length] != said[len(said) - 1]:
-                cause = broken(rules, rows, path, spoken, length)
             known = cross(rows, path, places, same, word_hashes, pieces, crossed, core, known, length)
-            if cause < 0 and is_known(known_cores, core[length]):
-                cause = np.int64(SAME)
+            cause = fault(rules, at_end, rows, path, spoken, said, known_cores, core, length)
             if cause >= 0:
                 left_out[cause] += 1
                 passes = False
@@ -430,6 +421,18 @@ def explore(ground, walk, ranked, filled, mode, length, order, need, draw, ties_
         depth -= 1
         known = min(known, depth)
         back(rows, left, arc)
+
+
+@kernel(
+    types.UniTuple(int64, 2)(
+        ground_type, walk_type, ranked_type, int64, int64, int64, int64, int64, int64, boolean, int64
+    )
+)
+def explore(ground, walk, ranked, filled, mode, length, order, need, draw, ties_here, at_need):
+    """The same: once compiled with rules and once without, which is faster than to ask again at each word."""
+    if len(ground.same):
+        return explore_as(ground, walk, ranked, filled, mode, length, order, need, draw, ties_here, at_need, True)
+    return explore_as(ground, walk, ranked, filled, mode, length, order, need, draw, ties_here, at_need, False)
 
 
 @kernel(int64[:, ::1](ground_type, walk_type, int64))
