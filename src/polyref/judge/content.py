@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
-from itertools import combinations, pairwise
+from itertools import pairwise
 from operator import add
 from typing import Literal, NamedTuple
 
@@ -161,21 +161,22 @@ def _alike(
 ) -> dict[str, tuple[str, ...]]:
     """For each part of a word that has any, the parts that count as the same, itself included; in a fixed order."""
     parts, size, relatives = holding.keys(), len(lattice.numbering.references), usage.relatives
-    pairs: list[tuple[str, str]] = []
-    relatives.trim()
+    relatives.learn(parts)
+    found: dict[str, set[str]] = {}
     for part, count in holding.items():
         known = relatives[part]
         if known and not parts.isdisjoint(known):
             here = [other for other in known if other in holding]
-            pairs += [(part, other) for other in here if count * holding[other] <= known[other] * size]
+            group = {other for other in here if count * holding[other] <= known[other] * size}
+            if group:
+                found[part] = {part, *group}
     for linked in _linked(lattice):
         others = {part for word in linked for part in facts[word].parts}
         # A word that people repeat stands for no other: "a" may be linked with "hotel".
-        pairs += combinations([part for part in others if not usage.may_repeat(part)], 2)
-    found: dict[str, set[str]] = {}
-    for one, other in pairs:
-        found.setdefault(one, {one}).add(other)
-        found.setdefault(other, {other}).add(one)
+        others = {part for part in others if not usage.may_repeat(part)}
+        if len(others) > 1:
+            for part in others:
+                found.setdefault(part, set()).update(others)
     return {part: tuple(sorted(group)) for part, group in found.items()}
 
 

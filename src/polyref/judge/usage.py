@@ -12,7 +12,7 @@ one reference has both much more rarely than it would by chance.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from itertools import islice
@@ -92,34 +92,38 @@ class Usage:
 
 
 class Relatives(dict[str, dict[str, float]]):
-    """For each word those of its stem, and those that stand for it with their evidence: a stem needs none.
-
-    Of a stem, the words are known that were asked for before: ask for every word of an example, and `trim` between two
-    examples. A word that people repeat stands for no other.
+    """For each word that was learned those of its stem, and those that stand for it with their evidence: a stem needs
+    none. A word that people repeat stands for no other.
     """
 
     def __init__(self, usage: Usage):
         super().__init__()
         self._usage = usage
         self._stems: dict[str, list[str]] = {}
+        self._alternatives: dict[str, dict[str, float]] = {}
+        for word, others in usage.alternatives.items():
+            for other, evidence in others.items():
+                if not usage.may_repeat(word) and not usage.may_repeat(other):
+                    for one, two in ((word, other), (other, word)):
+                        known = self._alternatives.setdefault(one, {})
+                        known[two] = max(evidence, known.get(two, evidence))
 
-    def trim(self) -> None:
-        """Forget everything if that is much."""
+    def learn(self, words: Set[str]) -> None:
+        """Know the relatives that the words of an example have among them."""
+        if words <= self.keys():
+            return
         if len(self) > MOST_KEPT:
             self.clear()
             self._stems.clear()
-
-    def __missing__(self, word: str) -> dict[str, float]:
-        found: dict[str, float] = {}
-        if not self._usage.may_repeat(word):
-            known = self._usage.alternatives.get(word, {})
-            found = {other: evidence for other, evidence in known.items() if not self._usage.may_repeat(other)}
-            if len(word) >= STEM:
-                stem = self._stems.setdefault(word[:STEM], [])
-                found |= {other: inf for other in stem if is_one_stem(word, other)}
+        for word in [word for word in words if word not in self]:
+            self[word] = {}
+            if not self._usage.may_repeat(word):
+                self[word] |= self._alternatives.get(word, {})
+                stem = self._stems.setdefault(word[:STEM], []) if len(word) >= STEM else []
+                for other in stem:
+                    if is_one_stem(word, other):
+                        self[word][other] = self[other][word] = inf
                 stem.append(word)
-        self[word] = found
-        return found
 
 
 def is_one_stem(a: str, b: str) -> bool:

@@ -81,11 +81,11 @@ class Rules:
         for number, (words, _) in enumerate(self.shared):
             for one in words:
                 bits[one] |= 1 << number
-        arcs, total, known = [bits[one] for one in word], sum([count for _, count in self.shared]), {0: 0.0}
+        arcs, total, known = [*[bits[one] for one in word], -1], sum([count for _, count in self.shared]), {0: 0.0}
         found, said = [], 0
-        for arc in path:
-            if arc >= 0:
-                said |= arcs[arc]
+        for here in map(arcs.__getitem__, path):
+            if here >= 0:
+                said |= here
                 continue
             if said not in known:
                 covered = sum([count for number, (_, count) in enumerate(self.shared) if said >> number & 1])
