@@ -7,6 +7,7 @@ Not:  files, workers (scale/).
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, cycle, islice
@@ -128,13 +129,16 @@ def _expanded(
     examples: Iterable[Example], settings: ExpandSettings, tools: Tools, tally: Tally, *, learns: bool
 ) -> Iterator[Example]:
     waiting = iter(examples)
+    ready: deque[list[Tokens]] = deque()  # of the examples that were read ahead
     if learns and settings.judging.judge != "bleu":
         started = perf_counter()
-        usage, waiting = learned(waiting, settings.text)
-        tools = replace(tools, usage=usage)
+        first = list(islice(waiting, EXAMPLES_READ))
+        ready.extend([_tokens(example, settings.text) for example in first])
+        tools = replace(tools, usage=Usage.of([tokens.words for tokens in of_one] for of_one in ready))
+        waiting = chain(first, waiting)
         tally.spend("tokens", started)
     while chunk := list(islice(waiting, CHUNK)):
-        yield from expand_chunk(chunk, settings, tools, tally)
+        yield from expand_chunk(chunk, settings, tools, tally, ready)
 
 
 def learned(examples: Iterator[Example], text: TextSettings) -> tuple[Usage, Iterator[Example]]:
@@ -145,19 +149,23 @@ def learned(examples: Iterator[Example], text: TextSettings) -> tuple[Usage, Ite
 
 def usage_of(examples: Iterable[Example], text: TextSettings) -> Usage:
     """What the references of the first examples tell about their words."""
-    return Usage.of(
-        [tokens.words for tokens in tokenized([one.text for one in example.references], text, example.line)]
-        for example in examples
-    )
+    return Usage.of([tokens.words for tokens in _tokens(example, text)] for example in examples)
 
 
-def expand_chunk(examples: Sequence[Example], settings: ExpandSettings, tools: Tools, tally: Tally) -> list[Example]:
-    """Expand examples that are encoded together."""
+def _tokens(example: Example, text: TextSettings) -> list[Tokens]:
+    return tokenized([reference.text for reference in example.references], text, example.line)
+
+
+def expand_chunk(
+    examples: Sequence[Example],
+    settings: ExpandSettings,
+    tools: Tools,
+    tally: Tally,
+    ready: deque[list[Tokens]] | None = None,
+) -> list[Example]:
+    """Expand examples that are encoded together. What is `ready` are the words of the next ones, and is taken away."""
     started = perf_counter()
-    tokens = [
-        tokenized([reference.text for reference in example.references], settings.text, example.line)
-        for example in examples
-    ]
+    tokens = [ready.popleft() if ready else _tokens(example, settings.text) for example in examples]
     tally.spend("tokens", started)
     started = perf_counter()
     baseline, encodings = prepare(settings.align, tools.encoder, [words for example in tokens for words in example])

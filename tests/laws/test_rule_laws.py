@@ -36,7 +36,8 @@ def ruled(draw: st.DrawFn) -> tuple[Case, Rules]:
         if draw(st.integers(0, 5)):
             return Rule(TWICE, least, most, draw(words))
         parity = draw(st.booleans())
-        return Rule(MARKS, least - 1, 1, draw(words), () if parity else draw(words), parity)
+        taking = () if parity else draw(st.one_of(st.just(()), words))
+        return Rule(MARKS, least - 1, 1, draw(words), taking, parity)
 
     rules = tuple(draw(st.lists(rule(), max_size=4)))
     same = tuple(draw(st.sampled_from([-1, *range(word + 1)])) for word in range(size))

@@ -15,7 +15,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
-from itertools import combinations, pairwise
+from itertools import pairwise
+from operator import add
 from typing import Literal, NamedTuple
 
 from polyref.align.veto import traits_of
@@ -30,8 +31,6 @@ _BRACKETS = dict(zip("([{（［｛「『《〈【‘‹", ")]}）］｝」』》
 # Quotes that come in pairs, whichever opens: English has “...”, German „...“, French «...» and »...«.
 _QUOTES = ('"', "„“”", "«»")
 _PAIRED = frozenset([*_BRACKETS, *_BRACKETS.values(), *"".join(_QUOTES)])
-_STEM = 4  # letters that words of one stem share at least
-_ENDING = 3  # letters that they differ in at most
 
 
 Judge = Literal["bleu", "content", "seams"]
@@ -104,85 +103,80 @@ def _content(
 ) -> tuple[list[Rule], tuple[tuple[tuple[int, ...], int], ...]]:
     """The rules, and what most references say."""
     references, size = lattice.numbering.references, len(lattice.numbering.references)
-    cut = [fact.parts for fact in facts]
-    spelled: dict[str, list[int]] = {}  # for each part, the words that have it
-    columns: dict[str, list[int]] = {}  # and how often each reference says it
-    for number, of_word in enumerate(cut):
-        for part in of_word:
-            if part in spelled:
-                spelled[part].append(number)
-            else:
-                spelled[part], columns[part] = [number], [0] * size
+    said = [[0] * size for _ in facts]  # for each word, how often each reference says it
     for place, reference in enumerate(references):
         for word in reference:
-            for part in cut[word]:
-                columns[part][place] += 1
+            said[word][place] += 1
+    spelled: dict[str, tuple[int, ...]] = {}  # for each part of a word, the words that have it
+    columns: dict[str, list[int]] = {}  # and how often each reference says it
+    for number, fact in enumerate(facts):
+        for part in fact.parts:
+            if part in spelled:
+                spelled[part] += (number,)
+                columns[part] = list(map(add, columns[part], said[number]))
+            else:
+                spelled[part], columns[part] = (number,), said[number]
     holding = {part: size - column.count(0) for part, column in columns.items()}  # references that say it
     # No path says a word more often than there are arcs with it: most limits cannot be broken, and are left out.
     arcs = Counter(lattice.automaton.word)
-    alike = _alike(lattice, usage, cut, holding)
-    limits: dict[tuple[str, ...], tuple[int, int]] = {}
-    shared: dict[tuple[str, ...], int] = {}  # what is said, in these or other words, and by how many references
-    for part, column in columns.items():
-        count, words, group = holding[part], spelled[part], alike.get(part)
-        if group is None and 2 * count <= size and len(words) == 1 and arcs[words[0]] <= 1:
+    alike = _alike(lattice, usage, facts, holding)
+    rules: list[Rule] = []
+    shared: list[tuple[tuple[int, ...], int]] = []  # what most say, in these or other words, and how many of them
+    limits: dict[tuple[str, ...], int] = {}  # of what counts as the same
+    for part, words in spelled.items():
+        count, group = holding[part], alike.get(part)
+        on_arcs = arcs[words[0]] if len(words) == 1 else sum([arcs[word] for word in words])
+        if group is None and on_arcs == 1 and 2 * count <= size:
             continue  # what most words are
-        most, repeats = max(column), usage.may_repeat(part)
-        together = most
+        most = max(columns[part])
+        is_bound = on_arcs > most and not usage.may_repeat(part)
         if group is None:
-            if not usage.repeated.get(part):
-                shared[(part,)] = count
-        elif group not in shared:
-            sums = list(map(sum, zip(*[columns[other] for other in group], strict=True)))
-            together, shared[group] = max(sums), size - sums.count(0)
-            is_bound = sum([arcs[word] for other in group for word in spelled[other]]) > together
-            is_needed = shared[group] == size and size not in [holding[other] for other in group]
-            limits[group] = (int(is_needed), together if is_bound else NO_LIMIT)
+            if 2 * count > size and not usage.repeated.get(part):
+                shared.append((words, count))
+        elif group in limits:
+            is_bound = is_bound and limits[group] > most  # what a group is limited to, its words are, too
         else:
-            together = limits[group][1]
-        # What a group is limited to, its words are, too.
-        is_bound = not repeats and (group is None or together > most) and sum([arcs[word] for word in words]) > most
-        if count == size or is_bound:
-            limits[(part,)] = (int(count == size), most if is_bound else NO_LIMIT)
-    rules = [
-        Rule(TWICE, least, most, tuple([word for part in group for word in spelled[part]]))
-        for group, (least, most) in limits.items()
-        if least or most < NO_LIMIT
-    ]
+            sums = columns[group[0]]
+            for other in group[1:]:
+                sums = list(map(add, sums, columns[other]))
+            together, saying = max(sums), size - sums.count(0)
+            spellings = tuple([word for other in group for word in spelled[other]])
+            is_bound = is_bound and together > most
+            limits[group] = together if sum([arcs[word] for word in spellings]) > together else NO_LIMIT
+            is_needed = saying == size and size not in [holding[other] for other in group]
+            if is_needed or limits[group] < NO_LIMIT:
+                rules.append(Rule(TWICE, int(is_needed), limits[group], spellings))
+            if 2 * saying > size:
+                shared.append((spellings, saying))
+        if is_bound or count == size:
+            rules.append(Rule(TWICE, int(count == size), most if is_bound else NO_LIMIT, words))
     negations = tuple([number for number, fact in enumerate(facts) if fact.negates])
     if negations:
         rules.append(_as_gold(Rule(TWICE, 0, 0, negations), references))
-    by_most = [(group, count) for group, count in shared.items() if 2 * count > size]
-    return rules, tuple(
-        [(tuple([word for part in group for word in spelled[part]]), count) for group, count in by_most]
-    )
+    return rules, tuple(shared)
 
 
 def _alike(
-    lattice: Lattice, usage: Usage, cut: Sequence[tuple[str, ...]], holding: dict[str, int]
+    lattice: Lattice, usage: Usage, facts: Sequence[_Facts], holding: dict[str, int]
 ) -> dict[str, tuple[str, ...]]:
     """For each part of a word that has any, the parts that count as the same, itself included; in a fixed order."""
-    pairs: list[tuple[str, str]] = []
-    stems: dict[str, list[str]] = {}
-    size = len(lattice.numbering.references)
-    for part, count in holding.items():
-        if len(part) >= _STEM:
-            stems.setdefault(part[:_STEM], []).append(part)
-        evidence = usage.alternatives.get(part)
-        if evidence is not None:
-            known = evidence.keys() & holding.keys()
-            pairs += [(part, other) for other in known if count * holding[other] <= evidence[other] * size]
-    for words in stems.values():
-        if len(words) > 1:
-            pairs += [pair for pair in combinations(words, 2) if _one_stem(*pair)]
-    for linked in _linked(lattice):
-        pairs += combinations({part for word in linked for part in cut[word]}, 2)
+    parts, size, relatives = holding.keys(), len(lattice.numbering.references), usage.relatives
+    relatives.learn(parts)
     found: dict[str, set[str]] = {}
-    for one, other in pairs:
+    for part, count in holding.items():
+        known = relatives[part]
+        if known and not parts.isdisjoint(known):
+            here = [other for other in known if other in holding]
+            group = {other for other in here if count * holding[other] <= known[other] * size}
+            if group:
+                found[part] = {part, *group}
+    for linked in _linked(lattice):
+        others = {part for word in linked for part in facts[word].parts}
         # A word that people repeat stands for no other: "a" may be linked with "hotel".
-        if not usage.may_repeat(one) and not usage.may_repeat(other):
-            found.setdefault(one, {one}).add(other)
-            found.setdefault(other, {other}).add(one)
+        others = {part for part in others if not usage.may_repeat(part)}
+        if len(others) > 1:
+            for part in others:
+                found.setdefault(part, set()).update(others)
     return {part: tuple(sorted(group)) for part, group in found.items()}
 
 
@@ -196,14 +190,6 @@ def _linked(lattice: Lattice) -> list[set[int]]:
         for states, word in zip(zip((0, *behind), behind, strict=False), reference, strict=True):
             between.setdefault(states, set()).add(word)
     return [words for words in between.values() if len(words) > 1]
-
-
-@lru_cache(maxsize=1 << 16)
-def _one_stem(a: str, b: str) -> bool:
-    if len(a) > len(b):
-        a, b = b, a
-    shared = next((k for k, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), len(a))
-    return shared >= _STEM and len(b) - shared <= _ENDING
 
 
 # -- form -------------------------------------------------------------------------------------------------------------

@@ -12,11 +12,11 @@ one reference has both much more rarely than it would by chance.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import islice
-from math import e
+from math import e, inf
 from typing import Any
 
 import numpy as np
@@ -29,8 +29,11 @@ MOST_AGAIN = 10  # a word may be repeated if more than one in so many references
 MOST_WORDS = 1000  # the commonest, of which pairs are counted
 ENOUGH = 20  # references with a word that tell whether it is repeated
 SHORT = 3  # letters
+MOST_KEPT = 1 << 16  # words whose relatives are kept
 _AT_ONCE = 2_000_000  # pairs of words that are summed together: some 60 MB
 COMMON_WORDS = 60  # in which grammar is: "a", "is", "of"
+STEM = 4  # letters that words of one stem share at least
+ENDING = 3  # letters that they differ in at most
 LIFT = 1.2  # how much likelier a reference says one word if another reference of the example says the other
 
 
@@ -59,6 +62,11 @@ class Usage:
         known = self.repeated.get(word)
         return len(word) <= SHORT and word.upper() != word.lower() if known is None else known
 
+    @cached_property
+    def relatives(self) -> Relatives:
+        """For each word, those that count as the same in an example; see there."""
+        return Relatives(self)
+
     @staticmethod
     def of(examples: Iterable[Sequence[Sequence[str]]]) -> Usage:
         """What the first examples tell."""
@@ -81,6 +89,49 @@ class Usage:
         common = {word: frequency[word] for word in words[:COMMON_WORDS]}
         known = [word for word in words[:MOST_WORDS] if frequency[word] > 1]
         return Usage(repeated, common, _alternatives(kept, known))
+
+
+class Relatives(dict[str, dict[str, float]]):
+    """For each word that was learned those of its stem, and those that stand for it with their evidence: a stem needs
+    none. A word that people repeat stands for no other.
+    """
+
+    def __init__(self, usage: Usage):
+        super().__init__()
+        self._usage = usage
+        self._stems: dict[str, list[str]] = {}
+        self._alternatives: dict[str, dict[str, float]] = {}
+        for word, others in usage.alternatives.items():
+            for other, evidence in others.items():
+                if not usage.may_repeat(word) and not usage.may_repeat(other):
+                    for one, two in ((word, other), (other, word)):
+                        known = self._alternatives.setdefault(one, {})
+                        known[two] = max(evidence, known.get(two, evidence))
+
+    def learn(self, words: Set[str]) -> None:
+        """Know the relatives that the words of an example have among them."""
+        if words <= self.keys():
+            return
+        if len(self) > MOST_KEPT:
+            self.clear()
+            self._stems.clear()
+        for word in [word for word in words if word not in self]:
+            self[word] = {}
+            if not self._usage.may_repeat(word):
+                self[word] |= self._alternatives.get(word, {})
+                stem = self._stems.setdefault(word[:STEM], []) if len(word) >= STEM else []
+                for other in stem:
+                    if is_one_stem(word, other):
+                        self[word][other] = self[other][word] = inf
+                stem.append(word)
+
+
+def is_one_stem(a: str, b: str) -> bool:
+    """Whether two words share a stem, as "moderate" and "moderately" do."""
+    if len(a) > len(b):
+        a, b = b, a
+    shared = next((k for k, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), len(a))
+    return shared >= STEM and len(b) - shared <= ENDING
 
 
 def _alternatives(examples: Sequence[Sequence[frozenset[str]]], words: Sequence[str]) -> dict[str, dict[str, float]]:

@@ -14,6 +14,7 @@ import re
 import sys
 from collections.abc import Collection, Iterator, Mapping
 from decimal import Decimal
+from operator import attrgetter
 from typing import Any, NoReturn, get_args
 
 from polyref.data.opening import Line, display_name
@@ -37,6 +38,8 @@ _JUDGED: dict[str, tuple[type[int] | type[float], float, float, str]] = {
     "crossings": (int, 0, _MOST, "a whole number from 0 on"),
     "risk": (float, 0, _FINITE, "a finite number from 0 on"),
 }
+_ZEROS = {key: _JUDGED[key][0]() for key in JUDGEMENTS}
+_judgements = attrgetter(*JUDGEMENTS)
 _BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{}]')
 _BETWEEN = re.compile(r"[,: \t\r\n]*")
 _HALF = re.compile("[\ud800-\udfff]")
@@ -417,9 +420,9 @@ def _reference_json(reference: Reference) -> Any:
 def _pseudo_json(pseudo: PseudoReference) -> dict[str, Any]:
     # Two decimals: what a person reads, and the same bytes on every machine's exp and log.
     written: dict[str, Any] = {"text": pseudo.text, "bleu": round(pseudo.bleu, 2)}
-    for key in JUDGEMENTS:
-        if (value := getattr(pseudo, key)) is not None:
-            written[key] = round(value, 4) + _JUDGED[key][0]()  # the sum is 0.0 where rounding gives -0.0
+    for key, value in zip(JUDGEMENTS, _judgements(pseudo), strict=True):
+        if value is not None:
+            written[key] = round(value, 4) + _ZEROS[key]  # the sum is 0.0 where rounding gives -0.0
     if pseudo.repeat:
         written["repeat"] = True
     return written

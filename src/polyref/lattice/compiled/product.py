@@ -11,7 +11,7 @@ from polyref.score.kernels import DEPTH, LINK, MAX_ORDER, WORD, step
 
 # The columns of the product's arcs: the last four are the n-grams of each order that end with the arc, 0 where the
 # longest one is shorter.
-P_TARGET, P_DEPTH, P_ARC, P_NODES, P_COLUMNS = 0, 1, 2, 3, 3 + MAX_ORDER
+P_TARGET, P_DEPTH, P_ARC, P_WORD, P_NODES, P_COLUMNS = 0, 1, 2, 3, 4, 4 + MAX_ORDER
 
 
 @kernel(
@@ -42,7 +42,8 @@ def multiply_into(first, arcs, final, trie, root, marks, unended, out_first, out
             if count + first[state + 1] - first[state] > len(out_rows):
                 return 0, 0
             for arc in range(first[state], first[state + 1]):
-                node = step(trie, root, pairs[pair, context], arcs[arc, ARC_WORD])
+                word = arcs[arc, ARC_WORD]
+                node = step(trie, root, pairs[pair, context], word)
                 if trie[node, DEPTH] == 1 and pairs[pair, context] != 0 and marks[trie[node, WORD]] and marks[last]:
                     continue
                 after = trie[node, LINK] if trie[node, DEPTH] == MAX_ORDER else node
@@ -62,7 +63,8 @@ def multiply_into(first, arcs, final, trie, root, marks, unended, out_first, out
                         pairs[tail[target], following] = other
                     tail[target] = other
                 depth = trie[node, DEPTH]
-                out_rows[count, P_TARGET], out_rows[count, P_DEPTH], out_rows[count, P_ARC] = other, depth, arc
+                out_rows[count, P_TARGET], out_rows[count, P_DEPTH] = other, depth
+                out_rows[count, P_ARC], out_rows[count, P_WORD] = arc, word
                 for order in range(MAX_ORDER - 1, -1, -1):
                     out_rows[count, P_NODES + order] = node if order < depth else 0
                     if order < depth:

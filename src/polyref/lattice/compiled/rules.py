@@ -6,23 +6,68 @@ The plain twin leaves out the same branches and sentences. Cores are compared by
 import numpy as np
 
 from polyref.compiled import kernel
-from polyref.lattice.compiled.automaton import ARC_WORD
-from polyref.lattice.compiled.product import P_ARC, P_TARGET
+from polyref.lattice.compiled.product import P_TARGET, P_WORD
 from polyref.lattice.compiled.ranking import U64_EMPTY, mix
 
-LEAST, MOST, CAUSE, CEILING, PARITY = 0, 1, 2, 3, 4  # the columns of limits
-TWICE, LOST, SAME = 0, 1, 3  # causes, as the plain twin has them
+# Of each rule, the plain twin's arrays have six numbers, the words that add and the words that take away.
+CAUSE, LEAST, MOST, PARITY, ADDED, TAKEN, HEADER = 0, 1, 2, 3, 4, 5, 6
+TWICE, LOST, MARKS, SAME = 0, 1, 2, 3  # causes, as the plain twin has them
+BEGIN, FULL, OF_MARKS = 0, 1, 2  # the rows of lanes
+NO_LIMIT, MOST_WATCHED = 2**31 - 1, 64
 ONE, LAST_BIT = np.uint64(1), np.uint64(63)
 
 
-@kernel("uint64[::1](int32[::1], int32[:, ::1], int32[:, ::1], uint64[::1])")
-def reachable(first, rows, arcs, bits):
+@kernel("Tuple((uint64[:, ::1], uint64[:, ::1], uint64[::1], boolean))(int32[::1], int64)")
+def tables_of(rules, vocabulary):
+    """The rules as a walk asks for them: what each word adds to the lanes; the lanes; for each word, the watched rules
+    that it serves, one bit each; whether some rules can be told at the end only.
+
+    Counters that only grow are lanes of a few numbers, in the order of the rules: stepping back costs nothing. What a
+    lane begins with makes its highest bit tell that it holds too much.
+    """
+    bits, at_end, size = np.zeros(vocabulary, np.uint64), False, 0
+    adding, lanes = np.zeros((vocabulary, 0), np.uint64), np.zeros((3, 0), np.uint64)
+    for is_sized in range(2):  # how many numbers the lanes take is known when all have been placed
+        if is_sized:
+            adding, lanes = np.zeros((vocabulary, size), np.uint64), np.zeros((3, size), np.uint64)
+        used, watched, place = 0, 0, 0
+        while place < len(rules):
+            least, most, taken = rules[place + LEAST], rules[place + MOST], rules[place + TAKEN]
+            begin = place + HEADER
+            end = begin + rules[place + ADDED]
+            falls = taken > 0 or rules[place + PARITY] > 0
+            is_watched = least > 0 and not falls and watched < MOST_WATCHED and end > begin
+            at_end = at_end or falls or least > 1 or (least > 0 and not is_watched)
+            if is_watched:
+                for k in range(begin, end):
+                    bits[rules[k]] |= ONE << np.uint64(watched)
+            watched += least > 0 and not falls
+            if most < NO_LIMIT and not falls:
+                width = 1
+                while most >> (width - 1) or end - begin > 1 << (width - 1):
+                    width += 1
+                used += 64 - used % 64 if used % 64 + width > 64 else 0
+                if is_sized:
+                    cell, shift, top = used // 64, np.uint64(used % 64), np.uint64(used % 64 + width - 1)
+                    for k in range(begin, end):
+                        adding[rules[k], cell] += ONE << shift
+                    lanes[BEGIN, cell] |= (ONE << top) - ((np.uint64(most) + ONE) << shift)
+                    lanes[FULL, cell] |= ONE << top
+                    lanes[OF_MARKS, cell] |= (ONE << top) if rules[place + CAUSE] == MARKS else np.uint64(0)
+                used += width
+            place = end + taken
+        size = (used + 63) // 64
+    return adding, lanes, bits, at_end
+
+
+@kernel("uint64[::1](int32[::1], int32[:, ::1], uint64[::1])")
+def reachable(first, rows, bits):
     """For each state of the product, the watched rules that can still be served behind it."""
     reach = np.zeros(len(first) - 1, np.uint64)
     if len(bits):
         for state in range(len(first) - 2, -1, -1):
             for k in range(first[state], first[state + 1]):
-                reach[state] |= bits[arcs[rows[k, P_ARC], ARC_WORD]] | reach[rows[k, P_TARGET]]
+                reach[state] |= bits[rows[k, P_WORD]] | reach[rows[k, P_TARGET]]
     return reach
 
 
@@ -64,44 +109,33 @@ def places_of(words, starts, vocabulary):
     return places, before, ends
 
 
-@kernel("void(int32[::1], int32[:, ::1], int32[::1], int64)", inline=True)
-def unsay(first, moves, held, word):
-    for k in range(first[word], first[word + 1]):
-        held[moves[k, 0]] -= moves[k, 1]
-
-
 @kernel(
-    "int64(int32[::1], int32[:, ::1], int32[:, ::1], uint64[::1], int32[::1], uint64[::1],"
-    " int32[::1], uint64[::1], uint64[::1], uint64[::1], int64, int64, int64)",
+    "int64(uint64[:, ::1], uint64[:, ::1], uint64[::1], uint64[::1], uint64[:, ::1], uint64[::1], int64, int64, int64)",
     inline=True,
 )
-def say(first, moves, limits, bits, same, reach, held, said, core, word_hashes, depth, word, target):
-    """Say a word behind the first `depth` ones: -1, or why no sentence behind it can pass, and then nothing is said."""
-    cause = np.int64(-1)
-    for k in range(first[word], first[word + 1]):
-        number = moves[k, 0]
-        held[number] += moves[k, 1]
-        if held[number] > limits[number, CEILING] and cause < 0:
-            cause = np.int64(limits[number, CAUSE])
+def say(adding, lanes, bits, reach, load, said, depth, word, target):
+    """Say a word behind the first `depth` ones: -1, or why no sentence behind it can pass."""
+    for k in range(lanes.shape[1]):
+        load[depth + 1, k] = load[depth, k] + adding[word, k]
+        full = load[depth + 1, k] & lanes[FULL, k]
+        if full:
+            return np.int64(MARKS if full & (~full + ONE) & lanes[OF_MARKS, k] else TWICE)
     said[depth + 1] = said[depth] | bits[word]
     # The start state reaches everything that is watched, and what it reaches must be served in the end.
-    if cause < 0 and said[depth + 1] | reach[target] != said[len(said) - 1]:
-        cause = np.int64(LOST)
-    if cause >= 0:
-        unsay(first, moves, held, word)
-        return cause
-    core[depth + 1] = with_word(core[depth], word, same, word_hashes)
-    return cause
+    return np.int64(-1 if said[depth + 1] | reach[target] == said[len(said) - 1] else LOST)
 
 
 @kernel(
-    "int64(int32[:, ::1], int32[:, ::1], int32[::1], uint64[:, ::1], uint64[:, ::1], int32[::1], int64, int64)",
+    "int64(int32[:, ::1], int32[::1], uint64[:, ::1], int32[::1], uint64[::1], uint64[:, ::1], int32[::1], uint64[::1],"
+    " int64, int64)",
     inline=True,
 )
-def cross(arcs, rows, path, places, pieces, crossed, known, depth):
-    """Find the pieces of the first `depth` words of the path, where those of `known` words are known; returns depth."""
+def cross(rows, path, places, same, word_hashes, pieces, crossed, core, known, depth):
+    """Find the pieces and the core of the first `depth` words of the path, where those of `known` are known; returns
+    depth.
+    """
     while known < depth:
-        word = arcs[rows[path[known], P_ARC], ARC_WORD]
+        word = rows[path[known], P_WORD]
         goes_on, carried = np.uint64(0), np.uint64(0)
         for k in range(places.shape[1]):
             here = pieces[known, k]
@@ -113,20 +147,46 @@ def cross(arcs, rows, path, places, pieces, crossed, known, depth):
             crossed[known + 1] += 1
             for k in range(places.shape[1]):
                 pieces[known + 1, k] = places[word, k]
+        core[known + 1] = with_word(core[known], word, same, word_hashes)
         known += 1
     return depth
 
 
-@kernel("int64(int32[:, ::1], int32[::1], uint64[::1], uint64)", inline=True)
-def fault(limits, held, known_cores, core):
+@kernel("int64(int32[::1], int32[:, ::1], int32[::1], int32[::1], int64)")
+def broken(rules, rows, path, spoken, length):
+    """Why a whole sentence is left out by the first rule that it breaks; -1 if it breaks none. `spoken` is all 0."""
+    for k in range(length):
+        spoken[rows[path[k], P_WORD]] += 1
+    cause, place = np.int64(-1), 0
+    while cause < 0 and place < len(rules):
+        taking = place + HEADER + rules[place + ADDED]
+        end = taking + rules[place + TAKEN]
+        held = 0
+        for k in range(place + HEADER, end):
+            held += spoken[rules[k]] if k < taking else -spoken[rules[k]]
+        if rules[place + PARITY]:
+            held %= 2
+        if held < rules[place + LEAST] or held > rules[place + MOST]:
+            is_lost = rules[place + CAUSE] == TWICE and held < rules[place + LEAST]
+            cause = np.int64(LOST if is_lost else rules[place + CAUSE])
+        place = end
+    for k in range(length):
+        spoken[rows[path[k], P_WORD]] = 0
+    return cause
+
+
+@kernel(
+    "int64(int32[::1], boolean, int32[:, ::1], int32[::1], int32[::1], uint64[::1], uint64[::1], uint64[::1], int64)",
+    inline=True,
+)
+def fault(rules, at_end, rows, path, spoken, said, known_cores, core, length):
     """Why a whole sentence is left out; -1 if it is not."""
-    for number in range(len(limits)):
-        value = held[number] % 2 if limits[number, PARITY] else held[number]
-        if value < limits[number, LEAST] or value > limits[number, MOST]:
-            is_lost = limits[number, CAUSE] == TWICE and value < limits[number, LEAST]
-            return np.int64(LOST if is_lost else limits[number, CAUSE])
-    for r in range(len(known_cores)):
-        if known_cores[r] == core:
+    if at_end or said[length] != said[len(said) - 1]:
+        cause = broken(rules, rows, path, spoken, length)
+        if cause >= 0:
+            return cause
+    for other in known_cores:
+        if other == core[length]:
             return np.int64(SAME)
     return np.int64(-1)
 

@@ -10,7 +10,7 @@ from numba import boolean, int16, int32, int64, types, uint64
 
 from polyref.compiled import kernel
 from polyref.lattice.compiled.automaton import ARC_WORD
-from polyref.lattice.compiled.product import P_ARC, P_NODES, P_TARGET, bound_starts, multiply, suffix_bounds
+from polyref.lattice.compiled.product import P_ARC, P_NODES, P_TARGET, P_WORD, bound_starts, multiply, suffix_bounds
 from polyref.lattice.compiled.ranking import (
     CROSSED,
     LENGTH,
@@ -31,6 +31,7 @@ from polyref.lattice.compiled.ranking import (
     take,
 )
 from polyref.lattice.compiled.rules import (
+    BEGIN,
     cores_of,
     cross,
     crossings,
@@ -38,7 +39,7 @@ from polyref.lattice.compiled.rules import (
     places_of,
     reachable,
     say,
-    unsay,
+    tables_of,
     with_word,
 )
 from polyref.score.kernels import LIMIT, MAX_ORDER, build_trie
@@ -67,11 +68,12 @@ class Ground(NamedTuple):
     word_hashes: uint64[::1]
     floors: int64[::1]  # the least product wanted at each length
     limits: int64[::1]  # the node budget, and how many tied sentences are listed
-    rule_first: int32[::1]  # the rules, as the plain twin's arrays have them: empty where there are none
-    rule_moves: int32[:, ::1]
-    rule_limits: int32[:, ::1]
-    rule_bits: uint64[::1]
+    rules: int32[::1]  # as the plain twin's arrays have them: empty where there are none
     same: int32[::1]
+    adding: uint64[:, ::1]  # tables_of
+    lanes: uint64[:, ::1]
+    bits: uint64[::1]
+    at_end: boolean
     reach: uint64[::1]  # reachable
     known_cores: uint64[::1]  # cores_of: those of gold references, and of what was found in higher orders
     places: uint64[:, ::1]  # places_of
@@ -91,7 +93,8 @@ class Walk(NamedTuple):
     tally: int64[::1]
     cut: int64[::1]  # the length, product and crossings of the last one ranked
     undecided: boolean[::1]
-    held: int32[::1]  # what the rules' counters hold; the next four are for each number of words
+    spoken: int32[::1]  # for each word, 0
+    load: uint64[:, ::1]  # what the rules' counters hold; this and the next four are for each number of words
     said: uint64[::1]  # the watched rules that are served; behind the last one, all of them
     core: uint64[::1]  # the hash of the path's core
     pieces: uint64[:, ::1]  # where the path's last piece may end in the references
@@ -120,15 +123,11 @@ def back(rows, left, arc):
         left[rows[arc, P_NODES + order]] += 1
 
 
-@kernel(
-    "void(int32[:, ::1], int32[:, ::1], int32[::1], int32[::1], int32[::1], int32[:, ::1], int32[::1], boolean, int64)"
-)
-def rewind(rows, arcs, path, left, rule_first, rule_moves, held, judged, depth):
+@kernel("void(int32[:, ::1], int32[::1], int32[::1], int64)")
+def rewind(rows, path, left, depth):
     while depth > 0:
         depth -= 1
         back(rows, left, path[depth])
-        if judged:
-            unsay(rule_first, rule_moves, held, arcs[rows[path[depth], P_ARC], ARC_WORD])
 
 
 @kernel("int64(uint64, int64)", inline=True)
@@ -148,13 +147,13 @@ def bound_product(rows, bounds, left, matches, order, orders, arc, cell):
     return best
 
 
-@kernel("boolean(int32[:, ::1], int32[:, ::1], int32[::1], int64, int32[::1], int64[::1])", inline=True)
-def is_gold(arcs, rows, path, length, words, starts):
+@kernel("boolean(int32[:, ::1], int32[::1], int64, int32[::1], int64[::1])", inline=True)
+def is_gold(rows, path, length, words, starts):
     """Whether a person wrote the path's sentence."""
     for r in range(len(starts) - 1):
         if starts[r + 1] - starts[r] == length:
             k = 0
-            while k < length and arcs[rows[path[k], P_ARC], ARC_WORD] == words[starts[r] + k]:
+            while k < length and rows[path[k], P_WORD] == words[starts[r] + k]:
                 k += 1
             if k == length:
                 return True
@@ -184,9 +183,10 @@ def list_all(ground, walk, ranked, lowest_order):
     first, rows, final, floors = ground.first, ground.rows, ground.final, ground.floors
     path, path_hash, left, matches, undecided = walk.path, walk.path_hash, walk.left, walk.matches, walk.undecided
     index, counts, logs, hashes, paths = ranked.index, ranked.counts, ranked.logs, ranked.hashes, ranked.paths
-    rule_first, rule_moves, rule_limits = ground.rule_first, ground.rule_moves, ground.rule_limits
-    rule_bits, same, reach, places = ground.rule_bits, ground.same, ground.reach, ground.places
-    held, said, core, pieces, crossed = walk.held, walk.said, walk.core, walk.pieces, walk.crossed
+    rules, adding, lanes, bits, at_end = ground.rules, ground.adding, ground.lanes, ground.bits, ground.at_end
+    same, reach, places, known_cores = ground.same, ground.reach, ground.places, ground.known_cores
+    spoken, load, said, core = walk.spoken, walk.load, walk.said, walk.core
+    pieces, crossed = walk.pieces, walk.crossed
     cores, judged = ranked.cores, len(ground.same) > 0
     size = len(index) - 1
     waiting = np.empty(len(path) + 1, np.int64)
@@ -201,17 +201,12 @@ def list_all(ground, walk, ranked, lowest_order):
             known = min(known, depth)
             if depth >= 0:
                 back(rows, left, path[depth])
-                if judged:
-                    unsay(rule_first, rule_moves, held, arcs[rows[path[depth], P_ARC], ARC_WORD])
             continue
         arc = waiting[depth]
         waiting[depth] += 1
-        word = arcs[rows[arc, P_ARC], ARC_WORD]
+        word = rows[arc, P_WORD]
         if judged:
-            cause = say(
-                rule_first, rule_moves, rule_limits, rule_bits, same, reach,
-                held, said, core, word_hashes, depth, word, rows[arc, P_TARGET],
-            )  # fmt: skip
+            cause = say(adding, lanes, bits, reach, load, said, depth, word, rows[arc, P_TARGET])
             if cause >= 0:
                 walk.left_out[cause] += 1
                 continue
@@ -239,15 +234,15 @@ def list_all(ground, walk, ranked, lowest_order):
         if not judged and is_worse(index, counts, logs, hashes, filled, lengths, order, depth, product, 0, hashed):
             continue
         # A gold reference matches everywhere.
-        if product == lengths[depth, MAX_ORDER] and is_gold(arcs, rows, path, depth, words, starts):
+        if product == lengths[depth, MAX_ORDER] and is_gold(rows, path, depth, words, starts):
             continue
         all_crossings = np.int64(0)
         if judged:
-            cause = fault(rule_limits, held, ground.known_cores, core[depth])
+            known = cross(rows, path, places, same, word_hashes, pieces, crossed, core, known, depth)
+            cause = fault(rules, at_end, rows, path, spoken, said, known_cores, core, depth)
             if cause >= 0:
                 walk.left_out[cause] += 1
                 continue
-            known = cross(arcs, rows, path, places, pieces, crossed, known, depth)
             all_crossings = crossings(pieces, ground.ends, crossed, depth)
             if is_worse(index, counts, logs, hashes, filled, lengths, order, depth, product, all_crossings, hashed):
                 continue
@@ -258,12 +253,12 @@ def list_all(ground, walk, ranked, lowest_order):
 
 
 @kernel(
-    "void(int32[::1], int32[:, ::1], int32[:, ::1], int64[::1], int16[:, ::1], uint64[::1],"
+    "void(int32[::1], int32[:, ::1], int64[::1], int16[:, ::1], uint64[::1],"
     " int32[::1], uint64, int64[:, ::1], int32[:, ::1], int32[::1], int64, int64, int64, int64, int64, int64)",
     inline=True,
 )
 def branch(
-    first, rows, arcs, bound_first, bounds, word_hashes, left, matches, frame_bound, frame_arc, frame_size,
+    first, rows, bound_first, bounds, word_hashes, left, matches, frame_bound, frame_arc, frame_size,
     state, depth, length, order, need, draw,
 ):  # fmt: skip
     """Put the arcs worth following into the frame of this depth, the best one last; by hash if draw is not -1."""
@@ -279,10 +274,10 @@ def branch(
             continue
         place = found
         if draw >= 0:
-            key = mix(np.uint64(draw), word_hashes[arcs[rows[arc, P_ARC], ARC_WORD]])
+            key = mix(np.uint64(draw), word_hashes[rows[arc, P_WORD]])
             while place > 0:
                 other = frame_arc[depth, place - 1]
-                if mix(np.uint64(draw), word_hashes[arcs[rows[other, P_ARC], ARC_WORD]]) >= key:
+                if mix(np.uint64(draw), word_hashes[rows[other, P_WORD]]) >= key:
                     break
                 frame_bound[depth, place], frame_arc[depth, place] = frame_bound[depth, place - 1], other
                 place -= 1
@@ -298,10 +293,11 @@ def branch(
 
 @kernel(
     types.UniTuple(int64, 2)(
-        ground_type, walk_type, ranked_type, int64, int64, int64, int64, int64, int64, boolean, int64
-    )
+        ground_type, walk_type, ranked_type, int64, int64, int64, int64, int64, int64, boolean, int64, boolean
+    ),
+    inline=True,
 )
-def explore(ground, walk, ranked, filled, mode, length, order, need, draw, ties_here, at_need):
+def explore_as(ground, walk, ranked, filled, mode, length, order, need, draw, ties_here, at_need, judged):
     """Visit the sentences of one length whose product can reach `need`, depth first.
 
     Returns what ended it, and how many are ranked now. A draw is written into slot `filled`. `ties_here` says whether
@@ -315,10 +311,11 @@ def explore(ground, walk, ranked, filled, mode, length, order, need, draw, ties_
     frame_bound, frame_arc, frame_size = walk.frame_bound, walk.frame_arc, walk.frame_size
     index, counts, logs, hashes, paths = ranked.index, ranked.counts, ranked.logs, ranked.hashes, ranked.paths
     floors, tally, cut = ground.floors, walk.tally, walk.cut
-    rule_first, rule_moves, rule_limits = ground.rule_first, ground.rule_moves, ground.rule_limits
-    rule_bits, same, reach, places = ground.rule_bits, ground.same, ground.reach, ground.places
-    held, said, core, pieces, crossed = walk.held, walk.said, walk.core, walk.pieces, walk.crossed
-    cores, judged, left_out = ranked.cores, len(ground.same) > 0, walk.left_out
+    rules, adding, lanes, bits, at_end = ground.rules, ground.adding, ground.lanes, ground.bits, ground.at_end
+    same, reach, places, known_cores = ground.same, ground.reach, ground.places, ground.known_cores
+    spoken, load, said, core = walk.spoken, walk.load, walk.said, walk.core
+    pieces, crossed = walk.pieces, walk.crossed
+    cores, left_out = ranked.cores, walk.left_out
     counts_ties = mode == FIND_BEST
     if mode == LIST_TIED:
         counts_ties = True
@@ -332,7 +329,7 @@ def explore(ground, walk, ranked, filled, mode, length, order, need, draw, ties_
         if entering:
             entering = False
             branch(
-                first, rows, arcs, bound_first, bounds, word_hashes, left, matches[depth],
+                first, rows, bound_first, bounds, word_hashes, left, matches[depth],
                 frame_bound, frame_arc, frame_size, state, depth, length, order, need, draw,
             )  # fmt: skip
         if frame_size[depth] == 0:
@@ -341,8 +338,6 @@ def explore(ground, walk, ranked, filled, mode, length, order, need, draw, ties_
             depth -= 1
             known = min(known, depth)
             back(rows, left, path[depth])
-            if judged:
-                unsay(rule_first, rule_moves, held, arcs[rows[path[depth], P_ARC], ARC_WORD])
             continue
         frame_size[depth] -= 1
         best = frame_bound[depth, frame_size[depth]]
@@ -350,20 +345,18 @@ def explore(ground, walk, ranked, filled, mode, length, order, need, draw, ties_
         if best < need:
             continue
         if ties_here and best == need:
-            known = cross(arcs, rows, path, places, pieces, crossed, known, depth) if judged else known
+            if judged:
+                known = cross(rows, path, places, same, word_hashes, pieces, crossed, core, known, depth)
             if crossed[depth] > at_need:
                 continue
         tally[NODES] += 1
         tally[SPENT] += 1
         if tally[SPENT] > limits[0]:
-            rewind(rows, arcs, path, left, rule_first, rule_moves, held, judged, depth)
+            rewind(rows, path, left, depth)
             return OVER_BUDGET, filled
-        word = arcs[rows[arc, P_ARC], ARC_WORD]
+        word = rows[arc, P_WORD]
         if judged:
-            cause = say(
-                rule_first, rule_moves, rule_limits, rule_bits, same, reach,
-                held, said, core, word_hashes, depth, word, rows[arc, P_TARGET],
-            )  # fmt: skip
+            cause = say(adding, lanes, bits, reach, load, said, depth, word, rows[arc, P_TARGET])
             if cause >= 0:
                 left_out[cause] += 1
                 continue
@@ -377,14 +370,14 @@ def explore(ground, walk, ranked, filled, mode, length, order, need, draw, ties_
             continue
         enough = False
         hashed = path_hash[length]
-        passes = best < lengths[length, MAX_ORDER] or not is_gold(arcs, rows, path, length, words, starts)
+        passes = best < lengths[length, MAX_ORDER] or not is_gold(rows, path, length, words, starts)
         all_crossings = np.int64(0)
         if judged and passes:
-            cause = fault(rule_limits, held, ground.known_cores, core[length])
+            known = cross(rows, path, places, same, word_hashes, pieces, crossed, core, known, length)
+            cause = fault(rules, at_end, rows, path, spoken, said, known_cores, core, length)
             if cause >= 0:
                 left_out[cause] += 1
                 passes = False
-            known = cross(arcs, rows, path, places, pieces, crossed, known, length)
             all_crossings = crossings(pieces, ground.ends, crossed, length)
         if passes:
             if mode == DRAW:
@@ -423,13 +416,23 @@ def explore(ground, walk, ranked, filled, mode, length, order, need, draw, ties_
                 tally[TIED] += 1
                 enough = tally[TIED] > limits[1]
         if enough:
-            rewind(rows, arcs, path, left, rule_first, rule_moves, held, judged, depth)
+            rewind(rows, path, left, depth)
             return ENOUGH, filled
         depth -= 1
         known = min(known, depth)
         back(rows, left, arc)
-        if judged:
-            unsay(rule_first, rule_moves, held, word)
+
+
+@kernel(
+    types.UniTuple(int64, 2)(
+        ground_type, walk_type, ranked_type, int64, int64, int64, int64, int64, int64, boolean, int64
+    )
+)
+def explore(ground, walk, ranked, filled, mode, length, order, need, draw, ties_here, at_need):
+    """The same: once compiled with rules and once without, which is faster than to ask again at each word."""
+    if len(ground.same):
+        return explore_as(ground, walk, ranked, filled, mode, length, order, need, draw, ties_here, at_need, True)
+    return explore_as(ground, walk, ranked, filled, mode, length, order, need, draw, ties_here, at_need, False)
 
 
 @kernel(int64[:, ::1](ground_type, walk_type, int64))
@@ -575,12 +578,12 @@ def best_of_order(ground, walk, order, wanted, out_counts, out_paths, taken):
     "Tuple((int64, int64[:, ::1], int32[::1], int64, boolean, int64[::1]))"
     "(int32[::1], int64[::1], int64, int32[::1], int32[:, ::1], boolean[::1],"
     " int64, boolean, int64, int64[::1], uint64[::1], boolean[::1], int64[::1], int64,"
-    " int32[::1], int32[:, ::1], int32[:, ::1], uint64[::1], int32[::1])"
+    " int32[::1], int32[::1])"
 )
 def search(
     words, starts, vocabulary, first, arcs, final,
     wanted, list_everything, lowest_order, floors, word_hashes, marks, limits, max_bounds,
-    rule_first, rule_moves, rule_limits, rule_bits, same,
+    rules, same,
 ):  # fmt: skip
     """The best sentences. Returns how it ended (FINE, TOO_LARGE, UNDECIDED), the sentences' lengths, orders, products
     and crossings, all their arcs behind each other with -1 behind each sentence, the nodes visited, whether the search
@@ -604,17 +607,20 @@ def search(
     widest = 1
     for s in range(len(p_final)):
         widest = max(widest, p_first[s + 1] - p_first[s])
-    reach = reachable(p_first, rows, arcs, rule_bits)
+    adding, lanes, bits, at_end = tables_of(rules, len(same))
+    reach = reachable(p_first, rows, bits)
     known_cores = cores_of(words, starts, same, word_hashes, wanted if lowest_order < MAX_ORDER else 0)
     places, before, ends = places_of(words, starts, vocabulary if len(same) else 0)
     said = np.zeros(longest + 2, np.uint64)
-    for word in range(len(rule_bits)):
-        said[longest + 1] |= rule_bits[word]
+    for served in bits:
+        said[longest + 1] |= served
+    load = np.empty((longest + 1, lanes.shape[1]), np.uint64)
+    load[0] = lanes[BEGIN]
     pieces = np.empty((longest + 1 if len(same) else 1, len(ends)), np.uint64)
     pieces[0] = before
     ground = Ground(
         words, starts, arcs, p_first, rows, p_final, bound_first, bounds, lengths, word_hashes, floors, limits,
-        rule_first, rule_moves, rule_limits, rule_bits, same, reach, known_cores, places, ends,
+        rules, same, adding, lanes, bits, at_end, reach, known_cores, places, ends,
     )  # fmt: skip
     walk = Walk(
         np.empty(longest, np.int32),
@@ -627,7 +633,8 @@ def search(
         np.zeros(3, np.int64),
         np.zeros(3, np.int64),
         np.zeros(1, np.bool_),
-        np.zeros(len(rule_limits), np.int32),
+        np.zeros(len(same), np.int32),
+        load,
         said,
         np.full(longest + 1, U64_EMPTY, np.uint64),
         pieces,

@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
-from itertools import accumulate
 from operator import or_
 from typing import NamedTuple
 
@@ -82,11 +81,11 @@ class Rules:
         for number, (words, _) in enumerate(self.shared):
             for one in words:
                 bits[one] |= 1 << number
-        arcs, total, known = [bits[one] for one in word], sum([count for _, count in self.shared]), {0: 0.0}
+        arcs, total, known = [*[bits[one] for one in word], -1], sum([count for _, count in self.shared]), {0: 0.0}
         found, said = [], 0
-        for arc in path:
-            if arc >= 0:
-                said |= arcs[arc]
+        for here in map(arcs.__getitem__, path):
+            if here >= 0:
+                said |= here
                 continue
             if said not in known:
                 covered = sum([count for number, (_, count) in enumerate(self.shared) if said >> number & 1])
@@ -123,18 +122,11 @@ class Rules:
 
     @cached_property
     def arrays(self) -> tuple[np.ndarray, ...]:
-        """The same for the kernels. For each word, where its moves begin; the moves (counter, step); for each rule
-        least, most, cause, what it may hold before the end, parity; bits; same.
-        """
-        steps = self.steps
-        first = np.array(list(accumulate(map(len, steps), initial=0)), np.int32)
-        moves = np.array([cell for of_word in steps if of_word for move in of_word for cell in move], np.int32)
-        limits: list[int] = []
-        for cause, least, most, _, taking, parity in self.rules:
-            limits += (least, most, cause, NO_LIMIT if taking or parity else most, parity)
-        table = np.array(limits, np.int32)
-        bits, same = np.array(self.bits, np.uint64), np.array(self.same, np.int32)
-        return first, moves.reshape(-1, 2), table.reshape(-1, 5), bits, same
+        """The same for the kernels: all rules behind each other, with the numbers of their words; same."""
+        rules: list[int] = []
+        for cause, least, most, adding, taking, parity in self.rules:
+            rules += (cause, least, most, parity, len(adding), len(taking), *adding, *taking)
+        return np.array(rules, np.int32), np.array(self.same, np.int32)
 
 
 class Standing:
