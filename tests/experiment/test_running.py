@@ -20,6 +20,7 @@ pytest.importorskip("tokenizers")
 from polyref.experiment.grid import read_grid
 from polyref.experiment.reading import toml_value
 from polyref.experiment.running import Run, run_grid
+from polyref.report.records import read_records
 
 GRID = """
 recipe = "recipe.toml"
@@ -46,6 +47,9 @@ batch = "all"
 [report]
 rows = ["references", "method"]
 baseline = {{method = "first", references = "gold"}}
+[[report.curves]]
+title = "Methods"
+lines = "method"
 """
 TIMES = ("seconds",)
 
@@ -101,6 +105,8 @@ def test_a_grid_leaves_a_record_for_every_cell_that_was_picked_and_every_seed(he
     assert expansion["per_example"] == 6
     assert sum(expansion["possible"].values()) == 24
     assert len(list(Path("one").glob("expanded-*.jsonl"))) == 1
+    [figure] = read_records("one/records").curves
+    assert (figure.metric, figure.where) == ("bleu", {})
     before = {path: path.stat().st_mtime_ns for path in Path("one").rglob("*")}
     run_grid(Run.of(read_grid("one.toml")))
     changed = {path for path in Path("one").rglob("*") if before.get(path) != path.stat().st_mtime_ns}
