@@ -12,13 +12,16 @@ from pathlib import Path
 from typing import Any
 
 import made_up
+import numpy as np
 import pytest
 
 pytest.importorskip("torch")
 pytest.importorskip("tokenizers")
 
+from polyref.errors import PolyrefError
+from polyref.experiment import running
 from polyref.experiment.grid import read_grid
-from polyref.experiment.reading import toml_value
+from polyref.experiment.reading import read_recipe, toml_of, toml_value
 from polyref.experiment.running import Run, run_grid
 from polyref.report.records import read_records
 
@@ -119,8 +122,6 @@ def test_test_scores_follow_from_what_each_example_adds(here: Path):
     run_grid(Run.of(read_grid(grid_file("one")), "first-*"))
     test = records("one")["first-gold-8-seed1.json"]["test"]
     rows = [[*row, *(max(0, row[0] - order) for order in range(4))] for row in test["per_example"]["bleu"]]
-    import numpy as np
-
     assert bleu_of_counts(np.array(rows).sum(axis=0)) == pytest.approx(test["scores"]["bleu"]["score"], abs=1e-5)
     assert np.mean(test["per_example"]["cider"]) == pytest.approx(test["scores"]["cider"]["score"], abs=1e-5)
 
@@ -146,6 +147,121 @@ def test_a_grid_that_is_killed_again_and_again_ends_with_the_same_records(here: 
         found["grid.json"].pop("name")
         found["grid.json"]["report"].pop("title")
     assert killed == whole
+
+
+def one_cell(more: str = "", only: str | None = None) -> Run:
+    """A grid that is quickly trained."""
+    Path("one.toml").write_text(f"recipe='recipe.toml'\noutput='one'\n[set]\nfit.updates=4\n{more}")
+    return Run.of(read_grid("one.toml"), only)
+
+
+def same_size(path: str, old: str, new: str) -> None:
+    """Change what a file says, but not its length."""
+    text = Path(path).read_text()
+    assert len(old) == len(new)
+    assert old in text
+    Path(path).write_text(text.replace(old, new))
+
+
+def test_what_reads_other_contents_is_done_again_and_nothing_else(here: Path):
+    run_grid(one_cell())
+    before = records("one")["only-seed1.json"]
+    weights = next(Path("one/runs").glob("*/weights.safetensors"))
+    trained = weights.stat().st_mtime_ns
+    same_size("test.jsonl", "sits", "lies")
+    run_grid(one_cell())
+    tested = records("one")["only-seed1.json"]
+    assert tested["test"]["inputs"] != before["test"]["inputs"]
+    assert tested["curve"] == before["curve"]
+    assert weights.stat().st_mtime_ns == trained
+    same_size("train.jsonl", "sits", "lies")
+    run = one_cell()
+    run_grid(run)
+    assert not run.failed
+    again = records("one")["only-seed1.json"]
+    assert again["job"] == before["job"]
+    assert again["inputs"] != before["inputs"]
+    assert weights.stat().st_mtime_ns != trained
+
+
+def test_records_of_earlier_versions_are_believed(here: Path):
+    run_grid(one_cell())
+    for path in [*Path("one/records").glob("only-*.json"), *Path("one/runs").glob("*/*.json")]:
+        content = json.loads(path.read_text())
+        for part in (content, content.get("test")):
+            if isinstance(part, dict):
+                part.pop("inputs", None)
+        path.write_text(json.dumps(content))
+    run = one_cell()
+    assert all(run.has_record(*one) and one[2].is_done for one in run.wanted())
+
+
+def test_a_changed_encoder_or_start_changes_what_a_job_reads(here: Path):
+    Path("french").mkdir()
+    Path("french/weights.safetensors").write_text("old")
+    more = "expand={per_example=6, align='soft', encoder='french'}\n"
+    job = one_cell(more).job(0, 1)
+    Path("french/weights.safetensors").write_text("new")
+    assert one_cell(more).job(0, 1).name == job.name
+    assert one_cell(more).job(0, 1).inputs != job.inputs
+
+
+def test_processes_are_no_part_of_a_job(here: Path):
+    jobs = [
+        one_cell(f"expand={{per_example=6{more}}}\n").job(0, 1).name for more in ("", ", workers=3", ", engine='plain'")
+    ]
+    assert len(set(jobs)) == 1
+
+
+def test_some_cells_need_no_files_of_others(here: Path):
+    more = "[axis.a]\nx={}\ny={data.train='gone.jsonl'}\nz={expand.per_example=6}\n"
+    said: list[str] = []
+    run_grid(one_cell(more, "x"), say=said.append)
+    assert "x-seed1.json" in records("one")
+    assert records("one")["grid.json"]["expansions"] == []
+    assert not [line for line in said if "expanding" in line]
+    run_grid(one_cell(more, "z"))
+    run_grid(one_cell(more, "x"))
+    assert [one["cell_keys"] for one in records("one")["grid.json"]["expansions"]] == [{"a": "z"}]
+
+
+def test_no_more_processes_are_started_than_there_are_jobs(here: Path, monkeypatch: pytest.MonkeyPatch):
+    started = []
+
+    def as_done(*given: Any, workers: int, **more: Any) -> Any:
+        started.append(workers)
+        return original(*given, workers=workers, **more)
+
+    original = running.as_done
+    monkeypatch.setattr(running, "as_done", as_done)
+    run_grid(one_cell(), jobs=1000)
+    run_grid(one_cell(), jobs=1000)
+    assert started == [1]
+
+
+def test_where_validation_is_by_perplexity_alone_the_test_set_has_the_usual_scores(here: Path):
+    run_grid(one_cell("validation={metrics=['perplexity'], goal='perplexity'}\n"))
+    assert list(records("one")["only-seed1.json"]["test"]["scores"]) == ["bleu", "cider", "rouge-l"]
+
+
+def test_a_captioner_is_tested_with_features_whose_ids_are_in_another_file(tmp_path: Path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    data = made_up.images(tmp_path, 12)
+    with np.load(data["features"]) as found:
+        np.save("features.npy", found["feats"])
+        Path("ids.txt").write_text("".join(f"{id}\n" for id in found["ids"]))
+    data |= {"features": "features.npy", "feature_ids": "ids.txt", "test": data["dev"]}
+    [stage] = read_recipe(made_up.recipe(tmp_path / "model", data)).stages
+    Path("recipe.toml").write_text(toml_of(stage))
+    run = one_cell()
+    run_grid(run)
+    assert not run.failed
+    assert records("one")["only-seed1.json"]["test"]["examples"] == 6
+
+
+def test_a_training_set_of_which_nothing_is_left_is_refused(here: Path):
+    with pytest.raises(PolyrefError, match=r"train\.jsonl: no example has as many references as data\.at_least"):
+        run_grid(one_cell("data.at_least=9\n"))
 
 
 def test_a_cell_that_fails_does_not_end_the_others(here: Path):

@@ -10,10 +10,11 @@ such as pseudo-references for a schedule that takes the first reference, is not 
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from itertools import product
 from os import PathLike
 from pathlib import Path
@@ -23,6 +24,7 @@ from polyref.data import Input
 from polyref.errors import SettingsError
 from polyref.experiment.reading import Layer, read_layer, read_recipe
 from polyref.experiment.recipe import Recipe, Stage, recipe_of
+from polyref.files import reading
 from polyref.fit import fingerprint
 from polyref.settings import build, contents, refuse_unknown, required, setting, settings, shown, within
 
@@ -36,6 +38,8 @@ _TAKEN += ["difference", "low", "high", "p_bootstrap", "p_randomisation"]
 # What does not change the weights, or is told otherwise.
 _NO_MATTER = [("run", "output"), ("run", "init_from"), ("run", "threads"), ("run", "device")]
 _NO_MATTER += [("fit", "tensorboard"), ("fit", "save_every"), ("data", "test")]
+_NO_MATTER += [("expand", "workers"), ("expand", "engine"), ("expand", "cache")]
+_WEIGHTS = "weights.safetensors"  # of models and encoders
 
 
 @settings
@@ -81,11 +85,14 @@ class GridSection:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One stage of a recipe to be trained; `name` changes with all that its weights depend on, and is its folder's."""
+    """One stage of a recipe to be trained; `name` changes with the settings that its weights depend on, and is its
+    folder's. `inputs` and `test_set` change with the contents of the files that training and testing read."""
 
     name: str
     stage: Stage
     before: Job | None
+    inputs: str
+    test_set: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +133,10 @@ class Grid:
             folder = str(self.output / "runs" / f"{stage.name or 'run'}-{name}")
             start = before.stage.run.output if before else stage.run.init_from
             run = replace(stage.run, output=folder, init_from=start, threads=stage.run.threads or 1)
-            found.append(Job(f"{stage.name or 'run'}-{name}", replace(stage, run=run), before))
+            own = replace(stage, run=replace(stage.run, init_from="")) if before else stage
+            inputs = fingerprint(before.inputs if before else "", [_hash_of(path) for path in _read(own)])
+            test_set = fingerprint([_hash_of(path) for path in _files(stage.data.test)])
+            found.append(Job(f"{stage.name or 'run'}-{name}", replace(stage, run=run), before, inputs, test_set))
         return found
 
 
@@ -150,9 +160,36 @@ def cell_name(cell: Cell) -> str:
 
 def _sizes(stage: Stage) -> Iterator[int]:
     """Of the files that a stage reads: names alone do not tell that a file was made anew."""
-    for path in filter(None, (stage.data.train, stage.data.dev, stage.data.features)):
-        for file in Input.of(path).files:
-            yield Path(file).stat().st_size if Path(file).exists() else -1
+    for name in (stage.data.train, stage.data.dev, stage.data.features):
+        for file in _files(name):
+            yield file.stat().st_size if file.exists() else -1
+
+
+def _files(name: str) -> list[Path]:
+    return list(map(Path, Input.of(name).files)) if name else []
+
+
+def _read(stage: Stage) -> Iterator[Path]:
+    """All files that the weights of a stage depend on; of the folder of a model or an encoder, its weights."""
+    data, tools = stage.data, stage.expand.tools
+    for name in (data.train, data.dev, data.features, data.feature_ids, stage.subwords.learn_from):
+        yield from _files(name)
+    folders = [stage.run.init_from, *((tools.encoder, tools.language_model) if stage.expands else ())]
+    for place in (Path((name or "").removeprefix("vectors:")) for name in folders if name):
+        yield place / _WEIGHTS if place.is_dir() else place
+
+
+def _hash_of(path: Path) -> str:
+    if not path.is_file():
+        return ""
+    found = path.stat()
+    return _hash_of_content(path, found.st_size, found.st_mtime_ns)
+
+
+@cache
+def _hash_of_content(path: Path, size: int, changed: int) -> str:
+    with reading(path), path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 # -- reading ----------------------------------------------------------------------------------------------------------

@@ -107,19 +107,22 @@ def _unreadable(path: str) -> str:
 # -- the training set -------------------------------------------------------------------------------------------------
 
 
-def expanded(stage: Stage, folder: Path, before: Callable[[str], None] = lambda path: None) -> str:
+def expanded(
+    stage: Stage, folder: Path, before: Callable[[str], None] = lambda path: None, *, make: bool = True
+) -> str:
     """The file to train on: the training set, or what it is expanded to, in a folder that stages and runs may share.
 
     A file takes its name when it is whole, and the name tells all that it was made from: what another stage has
-    expanded, or a run that was stopped, is not expanded again. `before` is told of a file that must be made.
+    expanded, or a run that was stopped, is not expanded again. `before` is told of a file that must be made; without
+    `make` none is made, and no path is given where one would be.
     """
     path, fields, settings, tools = (
-        cut_down(stage, folder),
+        cut_down(stage, folder, make=make),
         stage.data.fields,
         stage.expand.settings,
         stage.expand.tools,
     )
-    if not stage.expands:
+    if not stage.expands or not path:
         return path
     if settings.align.align == "hard":  # which asks no encoder
         tools = replace(tools, encoder=None, cache=None, vectors=VectorSettings())
@@ -131,12 +134,14 @@ def expanded(stage: Stage, folder: Path, before: Callable[[str], None] = lambda 
     how = asdict(settings), asdict(tools.vectors), tools.encoder, tools.language_model, asdict(fields)
     output = folder / f"expanded-{fingerprint(how, path, stamps)}.jsonl"
     if not output.exists():
+        if not make:
+            return ""
         before(path)
         expand_file(Job(path, str(output), settings, ReadSettings(fields=fields), tools))
     return str(output)
 
 
-def cut_down(stage: Stage, folder: Path) -> str:
+def cut_down(stage: Stage, folder: Path, *, make: bool = True) -> str:
     """The training set, or a file in this folder with those of its examples and references that are wanted."""
     data = stage.data
     wanted = data.examples, data.references, data.at_least, data.at_most
@@ -146,8 +151,13 @@ def cut_down(stage: Stage, folder: Path) -> str:
     stamps = [_stamp(Path(file)) for file in input.files]
     output = folder / f"taken-{fingerprint(wanted, data.train, stamps, asdict(data.fields))}.jsonl"
     if not output.exists():
+        if not make:
+            return ""
         most = data.at_most or math.inf
         found = [one for one in input.examples() if data.at_least <= len(one.references) <= most]
+        if not found:
+            problem = "no example has as many references as data.at_least and data.at_most ask for"
+            raise InputError(problem, "change them", file=data.train)
         if data.examples:
             drawn = sorted(found, key=lambda one: hashlib.blake2b(one.id.encode(), digest_size=16).digest())
             names = {one.id for one in drawn[: data.examples]}

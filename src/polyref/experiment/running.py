@@ -13,6 +13,7 @@ from __future__ import annotations
 import fnmatch
 import json
 import math
+import os
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
@@ -24,15 +25,17 @@ from typing import Any
 import numpy as np
 
 from polyref.data import Input, ReadSettings
-from polyref.data.corpus import open_index
-from polyref.errors import PolyrefError, SettingsError
+from polyref.data.corpus import Corpus, open_index
+from polyref.errors import InputError, PolyrefError, SettingsError
 from polyref.experiment.folder import STEPS, make_folder
 from polyref.experiment.grid import Cell, Grid, Job, cell_name
 from polyref.experiment.inputs import check_files, expanded
 from polyref.experiment.recipe import Recipe, Stage
 from polyref.experiment.records import (
     DONE,
-    TEST,
+    is_of,
+    is_tested,
+    is_trained,
     read_json,
     record_path,
     write_done,
@@ -57,8 +60,7 @@ class Task:
 
     @property
     def is_done(self) -> bool:
-        folder = Path(self.job.stage.run.output)
-        return (folder / DONE).exists() and (not self.test or (folder / TEST).exists())
+        return is_trained(self.job) and (not self.test or is_tested(self.job))
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,8 +128,8 @@ class Run:
     def record(self, cell: int, seed: int) -> dict[str, Any] | None:
         """The record of a cell, if it is of this grid as it is now."""
         if (cell, seed) not in self._records:
-            found = read_json(record_path(self.grid, self.grid.cells[cell], seed))
-            if not isinstance(found, dict) or found.get("job") != self.job(cell, seed).name:
+            found, job = read_json(record_path(self.grid, self.grid.cells[cell], seed)), self.job(cell, seed)
+            if not isinstance(found, dict) or found.get("job") != job.name or not is_of(found, job.inputs):
                 return None
             self._records[cell, seed] = found
         return self._records[cell, seed]
@@ -142,7 +144,7 @@ class Run:
 
     def has_record(self, cell: int, seed: int, task: Task) -> bool:
         found = self.record(cell, seed)
-        return found is not None and (not task.test or found["test"] is not None)
+        return found is not None and (not task.test or is_of(found["test"], task.job.test_set))
 
     # -- how long it takes --------------------------------------------------------------------------------------
 
@@ -170,12 +172,13 @@ class Run:
         chosen = self._chosen()
         for seed in self.grid.top.seeds:
             for cell in self.cells:
-                job = self.job(cell, seed)
                 is_open = cell in chosen or seed == self.grid.top.seeds[0]
-                if is_open and job.name not in seen and self.record(cell, seed) is None:
+                job = self.job(cell, seed) if is_open and self.record(cell, seed) is None else None
+                while job is not None and job.name not in seen and not is_trained(job):
                     seen.add(job.name)
                     updates = max(0, self.updates_of(job) - _updates_done(job))
                     left += updates * (job.stage.batch.pairs or 1) * rate
+                    job = job.before
         return left / jobs
 
 
@@ -189,7 +192,7 @@ def planned_updates(stage: Stage) -> int:
     data, fit, by = stage.data, stage.fit, stage.schedule
     if fit.epochs is None and fit.updates is not None:
         return fit.updates
-    numbers = open_index(Input.of(data.train, ReadSettings(fields=data.fields))).numbers
+    numbers = _index(stage, data.train).numbers
     gold, pseudo = numbers["gold"].astype(np.int64), numbers["pseudo"].astype(np.int64)
     taken = (gold >= data.at_least) & (gold <= (data.at_most or math.inf))
     gold, pseudo = gold[taken], pseudo[taken]
@@ -240,17 +243,20 @@ def run_grid(
     with taken(make_folder(grid.output)):
         _expand(run, jobs, say)
         make_folder(grid.records)
-        write_grid(grid)
+        write_grid(grid, run.cells)
         at_work: dict[str, str] = {}
         work = partial(_worker, str(grid.output))
         _record_what_is_done(run, say)
-        for found in as_done(partial(_next_task, run, at_work), work, workers=jobs, every=_EVERY):
+        if all(run.has_record(*one) for one in run.wanted()):
+            return
+        workers = min(jobs, len(run.cells) * len(grid.top.seeds))
+        for found in as_done(partial(_next_task, run, at_work), work, workers=workers, every=_EVERY):
             if found is not None:
                 task, result = found
-                at_work.pop(task.job.name)
+                label = at_work.pop(task.job.name)
                 if isinstance(result, PolyrefError):
                     run.failed[task.job.name] = str(result)
-                    say(f"{task.job.name} failed: {result}")
+                    say(f"{label} failed ({task.job.name}): {result}")
                 elif isinstance(result, Exception):
                     raise result
                 _record_what_is_done(run, say)
@@ -262,9 +268,18 @@ def _expand(run: Run, jobs: int, say: Callable[[str], None]) -> None:
     for cell in run.cells:
         for stage in run.grid.recipes[cell].stages:
             if stage.expands:
-                tools = replace(stage.expand.tools, workers=jobs)
+                tools = replace(stage.expand.tools, workers=min(jobs, os.cpu_count() or 1))
                 stage = replace(stage, expand=replace(stage.expand, tools=tools))
-            expanded(stage, run.grid.output, lambda path: say(f"expanding {path}"))
+            _index(stage, expanded(stage, run.grid.output, lambda path: say(f"expanding {path}")))
+
+
+def _index(stage: Stage, path: str) -> Corpus:
+    """A training set with its index, made anew where the file has changed: jobs look at contents themselves."""
+    input = Input.of(path, ReadSettings(fields=stage.data.fields))
+    try:
+        return open_index(input)
+    except InputError:
+        return open_index(input, renew=True)
 
 
 def _next_task(run: Run, at_work: dict[str, str]) -> Task | None:
@@ -313,9 +328,11 @@ def _worker(output: str) -> Callable[[Task], None]:
 
 def _work(output: str, task: Task) -> None:
     stage, folder = task.job.stage, Path(task.job.stage.run.output)
-    if not (folder / DONE).exists():
+    if not is_trained(task.job):
+        if (folder / DONE).exists():  # but what it reads has changed since
+            shutil.rmtree(folder)
         (trained,) = train_recipe(Recipe(output, (stage,)))
         write_done(task.job, trained.updates, trained.epochs, trained.best_updates)
         shutil.rmtree(folder / _CHECKPOINTS, ignore_errors=True)  # as large as three models
-    if task.test:
-        write_test(stage)
+    if task.test and not is_tested(task.job):
+        write_test(task.job)
