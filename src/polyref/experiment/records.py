@@ -174,10 +174,21 @@ def write_grid(grid: Grid, cells: Sequence[int]) -> None:
             "pick": grid.top.pick,
             "goal": stages[0].validation.goal,
             "report": {"title": grid.name, "metrics": stages[0].validation.metrics, **grid.report},
+            "jobs": _jobs(grid),
             "data": _data(grid, made),
             "expansions": _expansions(grid, made),
         },
     )
+
+
+def _jobs(grid: Grid) -> dict[str, dict[str, str]]:
+    """What each record must be of: those of other settings or data may still lie there."""
+    found = {}
+    for number, cell in enumerate(grid.cells):
+        for seed in grid.top.seeds:
+            job = grid.jobs(number, seed)[-1]
+            found[record_path(grid, cell, seed).stem] = {"job": job.name, "inputs": job.inputs}
+    return found
 
 
 def _is_made(grid: Grid, cell: int) -> bool:

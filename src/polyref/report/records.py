@@ -141,6 +141,7 @@ class Records:
     data: tuple[Part, ...]
     expansions: tuple[Expansion, ...]
     planned: int
+    left_out: int  # records of cells, seeds or settings that the grid had before
     runs: tuple[Run, ...] = field(repr=False)
 
     def order(self, cell: Cell, axes: Sequence[str]) -> tuple[int, ...]:
@@ -165,14 +166,16 @@ def read_records(folder: str | Path) -> Records:
     axes = _axes(grid)
     cells = [_cell(one, axes) for one in grid.tables("cells")]
     seeds = tuple(grid.list_of("seeds", int))
-    for key, found in (("cells", cells), ("seeds", seeds)):
-        if not found:
+    for key, given in (("cells", cells), ("seeds", seeds)):
+        if not given:
             grid.refuse(f'"{key}" is empty')
     pick = _names(grid, "pick", axes)
     goal = grid.get("goal", str)
     with reading(folder):
         files = sorted(path for path in place.iterdir() if path.suffix == ".json" and path.name != GRID)
-    runs = [_run(_Table.read(path, f"{_AGAIN}, or move the file away"), cells, seeds, axes) for path in files]
+    found = (_Table.read(path, f"{_AGAIN}, or move the file away") for path in files)
+    jobs = grid.optional("jobs")
+    runs = [_run(table) for table in found if _is_planned(table, cells, seeds, jobs)]
     _check_once(runs)
     groups = _grouped(cells, runs, seeds, pick, goal)
     layout = grid.table("report")
@@ -207,6 +210,7 @@ def read_records(folder: str | Path) -> Records:
         data=tuple(_part(one) for one in grid.tables("data", [])),
         expansions=tuple(_expansion(one, axes) for one in grid.tables("expansions", [])),
         planned=len(cells) + (len(seeds) - 1) * len(groups),
+        left_out=len(files) - len(runs),
         runs=tuple(runs),
     )
 
@@ -321,12 +325,17 @@ def _expansion(table: _Table, axes: Mapping[str, Sequence[str]]) -> Expansion:
     return Expansion(cell, table.get("per_example", int), table.get("short", int), dict(sorted(possible.items())))
 
 
-def _run(table: _Table, cells: Sequence[Cell], seeds: Sequence[int], axes: Mapping[str, Sequence[str]]) -> Run:
-    cell, seed = _cell(table.table("cell"), axes), table.get("seed", int)
-    if cell not in cells:
-        table.refuse(f"{GRID} does not plan the cell {shown(cell)}")
-    if seed not in seeds:
-        table.refuse(f"{GRID} does not plan the seed {seed}")
+def _is_planned(table: _Table, cells: Sequence[Cell], seeds: Sequence[int], jobs: _Table | None) -> bool:
+    """Whether a record is of the grid as it is now. It may have had other cells, seeds, settings or data before."""
+    if table.values("cell", str) not in cells or table.get("seed", int) not in seeds:
+        return False
+    name = Path(table.file).stem
+    planned = jobs.table(name).content if jobs is not None and name in jobs.content else {}
+    return all(table.content.get(key, value) == value for key, value in planned.items())
+
+
+def _run(table: _Table) -> Run:
+    cell, seed = table.values("cell", str), table.get("seed", int)
     best = table.table("best")
     return Run(
         file=table.file,
