@@ -24,7 +24,8 @@ from polyref.data.opening import open_input
 from polyref.encode import VectorSettings
 from polyref.encode.opening import is_encoder
 from polyref.errors import InputError, OutputError
-from polyref.experiment.recipe import Recipe, Stage
+from polyref.example import Example
+from polyref.experiment.recipe import DataSection, Recipe, Stage
 from polyref.features.features import Features
 from polyref.feed import Stream, StreamSettings
 from polyref.files import reading
@@ -162,9 +163,17 @@ def cut_down(stage: Stage, folder: Path, *, make: bool = True) -> str:
             drawn = sorted(found, key=lambda one: hashlib.blake2b(one.id.encode(), digest_size=16).digest())
             names = {one.id for one in drawn[: data.examples]}
             found = [one for one in found if one.id in names]
-        kept = (replace(one, references=one.references[: data.references or None]) for one in found)
-        write(kept, output, fields=data.fields)
+        write((_with_fewer(one, data) for one in found), output, fields=data.fields)
     return str(output)
+
+
+def _with_fewer(example: Example, data: DataSection) -> Example:
+    """An example with those of its gold references that are wanted."""
+    kept = example.references[: data.references or None]
+    if len(kept) < len(example.references) and example.pseudo_references:
+        problem = f"has pseudo-references made of more references than data.references = {data.references} keeps"
+        raise InputError(problem, "name the data set before it was expanded", file=data.train, line=example.line)
+    return replace(example, references=kept)
 
 
 def _stamp(path: Path) -> tuple[str, int, int]:
