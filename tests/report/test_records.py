@@ -239,3 +239,18 @@ def test_tests_on_other_examples_are_refused(folder: Path):
     change(folder / "first-1-seed1.json", test={**found, "examples": 39, "per_example": {}})
     says = "the test set has 40 examples, and that of first-1-seed1.json 39; test all cells on the same examples"
     assert refused(folder) == f"first-1-seed2.json: {says}"
+
+
+def test_tests_on_other_contents_are_refused(folder: Path):
+    for seed, inputs in ((1, "a"), (2, "b")):
+        found = record({"method": "first", "references": "1"}, seed, tested=True)["test"]
+        change(folder / f"first-1-seed{seed}.json", test={**found, "inputs": inputs})
+    says = "the test set has other contents than that of first-1-seed1.json; run polyref experiment again"
+    assert refused(folder) == f"first-1-seed2.json: {says}"
+
+
+def test_a_test_on_what_the_test_set_was_before_is_left_out(folder: Path):
+    found = record({"method": "first", "references": "1"}, 1, tested=True)["test"]
+    change(folder / "first-1-seed1.json", test={**found, "inputs": "old"})
+    change(folder / "grid.json", jobs={"first-1-seed1": {"job": "0123456789abcdef", "inputs": "a", "test_set": "new"}})
+    assert [run.test for run in read_records(folder).runs if run.file.endswith("/first-1-seed1.json")] == [None]

@@ -209,6 +209,20 @@ def test_scores_with_different_signatures_are_said_to_be(tmp_path: Path):
     assert table is not None
     assert table.fine_print[0].startswith("BLEU: other; nrefs:5")
     assert table.fine_print[0].endswith("(several: do not compare their scores)")
+    assert "(" not in table.rows[0][3].text  # no gain
+    assert "(" in table.rows[0][4].text
+    compared = tables.comparisons_table(read_records(folder))
+    assert compared is not None
+    assert [(one["method"], one["metric"]) for one in compared.numbers][:2] == [("first", "cider"), ("shuffle", "bleu")]
+
+
+def test_with_one_seed_each_a_comparison_says_nothing_about_seeds(tmp_path: Path):
+    folder = write_records(tmp_path / "records", grid() | {"seeds": [1]})
+    table = tables.comparisons_table(read_records(folder))
+    assert table is not None
+    assert table.notes[0].startswith(
+        "One seed each: examples are drawn; whether other seeds would differ is not tested."
+    )
 
 
 def read_tested(folder: Path, name: str) -> dict[str, Any]:

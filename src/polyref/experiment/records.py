@@ -187,7 +187,11 @@ def _jobs(grid: Grid) -> dict[str, dict[str, str]]:
     for number, cell in enumerate(grid.cells):
         for seed in grid.top.seeds:
             job = grid.jobs(number, seed)[-1]
-            found[record_path(grid, cell, seed).stem] = {"job": job.name, "inputs": job.inputs}
+            found[record_path(grid, cell, seed).stem] = {
+                "job": job.name,
+                "inputs": job.inputs,
+                "test_set": job.test_set,
+            }
     return found
 
 

@@ -47,8 +47,10 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Tested:
-    """`signatures` say how scores were computed; `per_example` has the statistics that comparisons need."""
+    """`signatures` say how scores were computed; `per_example` has the statistics that comparisons need; `inputs`
+    changes with the contents of the test set, where that is known."""
 
+    inputs: str
     examples: int
     scores: Mapping[str, float]
     signatures: Mapping[str, str]
@@ -175,7 +177,7 @@ def read_records(folder: str | Path) -> Records:
         files = sorted(path for path in place.iterdir() if path.suffix == ".json" and path.name != GRID)
     found = (_Table.read(path, f"{_AGAIN}, or move the file away") for path in files)
     jobs = grid.optional("jobs")
-    runs = [_run(table) for table in found if _is_planned(table, cells, seeds, jobs)]
+    runs = [_run(table, jobs) for table in found if _is_planned(table, cells, seeds, jobs)]
     _check_once(runs)
     groups = _grouped(cells, runs, seeds, pick, goal)
     layout = grid.table("report")
@@ -329,13 +331,21 @@ def _is_planned(table: _Table, cells: Sequence[Cell], seeds: Sequence[int], jobs
     """Whether a record is of the grid as it is now. It may have had other cells, seeds, settings or data before."""
     if table.values("cell", str) not in cells or table.get("seed", int) not in seeds:
         return False
+    planned = _job(table, jobs)
+    return all(table.content.get(key, planned.get(key)) == planned.get(key) for key in ("job", "inputs") if planned)
+
+
+def _job(table: _Table, jobs: _Table | None) -> Mapping[str, Any]:
+    """What the grid says about the job of a record; those of earlier versions say nothing."""
     name = Path(table.file).stem
-    planned = jobs.table(name).content if jobs is not None and name in jobs.content else {}
-    return all(table.content.get(key, value) == value for key, value in planned.items())
+    return jobs.table(name).content if jobs is not None and name in jobs.content else {}
 
 
-def _run(table: _Table) -> Run:
+def _run(table: _Table, jobs: _Table | None) -> Run:
     cell, seed = table.values("cell", str), table.get("seed", int)
+    test = _test(table.table("test")) if table.get("test", dict | None, {}) else None
+    if test is not None and test.inputs and test.inputs != _job(table, jobs).get("test_set", test.inputs):
+        test = None  # of the test set as it was before
     best = table.table("best")
     return Run(
         file=table.file,
@@ -348,7 +358,7 @@ def _run(table: _Table) -> Run:
         updates=table.get("updates", int),
         epochs=table.get("epochs", int),
         best=Point(best.get("updates", int), 0, best.values("scores", int | float)),
-        test=_test(table.table("test")) if table.get("test", dict | None, {}) else None,
+        test=test,
         versions=table.values("versions", str) if "versions" in table.content else {},
     )
 
@@ -362,6 +372,7 @@ def _test(table: _Table) -> Tested:
         if len(rows) != examples:
             table.refuse(f'"test.per_example.{name}" is for {len(rows):,} examples, and there are {examples:,}')
     return Tested(
+        table.get("inputs", str, ""),
         examples,
         {name: one.get("score", int | float) for name, one in scored.items()},
         {name: one.get("signature", str) for name, one in scored.items()},
@@ -385,6 +396,11 @@ def _check_once(runs: Sequence[Run]) -> None:
                 f"{one.test.examples:,} examples, and that of {Path(tested[0].file).name} {tested[0].test.examples:,}"
             )
             raise InputError(f"the test set has {sizes}", "test all cells on the same examples", file=one.file)
+    known = [run for run in tested if run.test and run.test.inputs]
+    for one in known:
+        if one.test and known[0].test and one.test.inputs != known[0].test.inputs:
+            problem = f"the test set has other contents than that of {Path(known[0].file).name}"
+            raise InputError(problem, _AGAIN, file=one.file)
 
 
 def _grouped(

@@ -275,8 +275,14 @@ def _gain(records: Records, group: Group, metric: str) -> str:
 def _gain_number(records: Records, group: Group, metric: str) -> dict[str, Any]:
     ours = _known(_tested(metric), group.tested)
     theirs = _known(_tested(metric), records.baseline.tested) if records.baseline is not None else []
-    known = ours and theirs and group is not records.baseline
+    known = ours and theirs and group is not records.baseline and _is_comparable(group, records.baseline, metric)
     return {"gain": fmean(ours) - fmean(theirs) if known else None}
+
+
+def _is_comparable(group: Group, baseline: Group | None, metric: str) -> bool:
+    """Whether two groups were scored in the same way."""
+    runs = [run for one in (group, baseline) if one for run in one.tested]
+    return len({run.test.signatures.get(metric) for run in runs if run.test}) <= 1
 
 
 def _signed(number: float, digits: int) -> str:
@@ -316,12 +322,14 @@ def comparisons_table(records: Records) -> Table | None:
     rows: list[list[Cell]] = []
     numbers: list[dict[str, object]] = []
     blocks = []
+    is_one_each = True
     for group in others:
         blocks.append(len(rows))
         for metric in records.metrics:
             ours, theirs = _statistics(group, metric), _statistics(baseline, metric)
-            if not ours or not theirs:
+            if not ours or not theirs or not _is_comparable(group, baseline, metric):
                 continue
+            is_one_each &= len(ours) == len(theirs) == 1
             found, digits = compare(ours, theirs), digits_of(metric)
             low, high = (_signed(limit, digits) for limit in (found.low, found.high))
             texts = [*_labels(records, group, axes), title_of(metric), _signed(found.difference, digits)]
@@ -333,6 +341,9 @@ def comparisons_table(records: Records) -> Table | None:
             numbers.append({**cell, "metric": metric, **asdict(found), **seeds})
     if not rows:
         return None
+    drawn = "Seeds and examples are drawn together."
+    if is_one_each:
+        drawn = "One seed each: examples are drawn; whether other seeds would differ is not tested."
     titles = [*map(capital, axes), "Metric", "Difference", "95 % interval", "p, bootstrap", "p, randomisation"]
     return Table(
         "comparisons",
@@ -341,7 +352,7 @@ def comparisons_table(records: Records) -> Table | None:
         rows,
         len(axes) + 1,
         numbers,
-        ["Seeds and examples are drawn together. p-values are two-sided and not corrected for several comparisons."],
+        [f"{drawn} p-values are two-sided and not corrected for several comparisons."],
         blocks[1:],
     )
 
