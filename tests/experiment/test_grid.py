@@ -172,6 +172,7 @@ def test_a_cell_of_the_report_leaves_out_what_validation_picks(read):
         (AXES + CURVE + "where={align=[]}\n", "report.curves.where.align is []; name one value"),
         (AXES + CURVE + "where={align='all'}\n", "report.curves.where.align.all is not a known value"),
         (AXES + CURVE + "where=[1]\n", "report.curves.where is not a table; write it as where = {...}"),
+        ("pick=['method']\n" + AXES + CURVE, 'report.curves.lines is "method"; choose from references, align'),
         (AXES + CURVE + "x='time'\n", 'report.curves.x is "time"; choose from updates, epochs, method'),
         (AXES + CURVE + "metric='blue'\n", 'report.curves.metric is "blue"; choose from bleu, cider'),
         (

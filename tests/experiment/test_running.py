@@ -275,6 +275,14 @@ def test_a_cell_that_fails_does_not_end_the_others(here: Path):
     assert len(run.failed) + ("wild-seed1.json" in records("wild")) == 1
 
 
+def test_the_time_left_is_known_as_soon_as_a_cell_has_begun(here: Path):
+    run = one_cell("[axis.a]\nx={}\ny={fit.clip=2.0}\n")
+    folder = Path(run.job(0, 1).stage.run.output)
+    folder.mkdir(parents=True)
+    (folder / "log.jsonl").write_text('{"what": "update", "updates": 1, "seconds": 8.0}\n')
+    assert run.seconds_left(1) == pytest.approx((3 + 4) * 8.0)
+
+
 def test_a_plan_counts_updates_before_anything_is_made(here: Path):
     run = Run.of(read_grid(grid_file("plan")))
     assert [run.updates_of(run.job(cell, 1)) for cell in run.cells] == [12, 12, 12]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from collections.abc import Sequence
 from statistics import mean
@@ -63,7 +64,9 @@ class _Line:
         if self._quiet or not sys.stderr.isatty():
             return
         left = "" if progress.seconds_left is None else f", about {duration(progress.seconds_left)} left"
-        line = f"{progress.done} of {progress.all} done, at work: {', '.join(progress.at_work)}{left}"[:200]
+        line = f"{progress.done} of {progress.all} done{left}"
+        line += f", at work: {', '.join(progress.at_work)}" if progress.at_work else ""
+        line = line[: max(20, shutil.get_terminal_size().columns - 1)]  # a line that wraps cannot be cleared
         self._clear()
         typer.echo(line, err=True, nl=False)
         self._length = len(line)

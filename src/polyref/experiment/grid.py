@@ -316,14 +316,15 @@ def _report(
     found |= {} if test is None else {"test": [cell_of(one, "test") for one in _list(test, "test")]}
     tables = [_inner_table(one, "curves") for one in _list([] if curves is None else curves, "curves")]
     with within("curves"):
-        figures = [_curve(one, axes, scores) for one in tables]
+        figures = [_curve(one, axes, top.pick, scores) for one in tables]
     return found | ({"curves": figures} if figures else {})
 
 
-def _curve(figure: dict[str, Any], axes: Mapping[str, Any], scores: list[str]) -> dict[str, Any]:
+def _curve(figure: dict[str, Any], axes: Mapping[str, Any], pick: tuple[str, ...], scores: list[str]) -> dict[str, Any]:
     where = _chosen_values(figure.pop("where", {}), "where", axes)
     found = contents(build(CurveSection, figure))
-    known = {"lines": list(axes), "x": ["updates", "epochs", *axes], "metric": ["", *scores]}
+    free = [axis for axis in axes if axis not in pick]  # cells that differ only in what is picked are one
+    known = {"lines": free, "x": ["updates", "epochs", *free], "metric": ["", *scores]}
     for key, names in known.items():
         if found[key] not in names:
             choices = ", ".join(filter(None, names))

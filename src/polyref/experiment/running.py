@@ -155,13 +155,16 @@ class Run:
         return self._updates[job.name]
 
     def seconds_per_pair(self) -> float | None:
-        """Measured on the cells that have a record."""
-        found = []
+        """Measured on the cells that have a record; before there is one, on those that have begun."""
+        done, begun = [], []
         for cell in range(len(self.grid.cells)):
             for seed in self.grid.top.seeds:
                 if (record := self.record(cell, seed)) is not None:
                     pairs = self.grid.recipes[cell].stages[-1].batch.pairs or 1
-                    found.append(record["seconds"] / (record["updates"] * pairs))
+                    done.append(record["seconds"] / (record["updates"] * pairs))
+                elif not done:
+                    begun += [_rate(job) for job in (self.job(cell, seed), self.job(cell, seed).before) if job]
+        found = done or [rate for rate in begun if rate]
         return mean(found) if found else None
 
     def seconds_left(self, jobs: int) -> float | None:
@@ -176,7 +179,7 @@ class Run:
                 job = self.job(cell, seed) if is_open and self.record(cell, seed) is None else None
                 while job is not None and job.name not in seen and not is_trained(job):
                     seen.add(job.name)
-                    updates = max(0, self.updates_of(job) - _updates_done(job))
+                    updates = max(0, self.updates_of(job) - _stands(job)[0])
                     left += updates * (job.stage.batch.pairs or 1) * rate
                     job = job.before
         return left / jobs
@@ -212,14 +215,21 @@ def planned_updates(stage: Stage) -> int:
     return int(min(fit.most_epochs * per_epoch, fit.updates or math.inf))
 
 
-def _updates_done(job: Job) -> int:
-    """Where a job stands by its log."""
+def _stands(job: Job) -> tuple[int, float]:
+    """Where a job stands by its log: updates and seconds."""
     try:
         with (Path(job.stage.run.output) / STEPS).open("rb") as file:
             file.seek(max(0, file.seek(0, 2) - 4096))
-            return int(json.loads(file.read().splitlines()[-1])["updates"])
+            last = json.loads(file.read().splitlines()[-1])
+            return int(last["updates"]), float(last["seconds"])
     except (OSError, ValueError, LookupError):
-        return 0
+        return 0, 0.0
+
+
+def _rate(job: Job) -> float:
+    """Seconds per pair of a job that has begun, else 0."""
+    updates, seconds = _stands(job)
+    return seconds / (updates * (job.stage.batch.pairs or 1)) if updates else 0.0
 
 
 # -- running ----------------------------------------------------------------------------------------------------------
