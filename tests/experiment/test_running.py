@@ -196,6 +196,18 @@ def test_records_of_earlier_versions_are_believed(here: Path):
     assert all(run.has_record(*one) and one[2].is_done for one in run.wanted())
 
 
+@pytest.mark.parametrize("content", ["", "[]", "{}", '{"job": "JOB"}'])
+def test_a_record_that_is_not_one_is_written_anew(here: Path, content: str):
+    run = one_cell()
+    run_grid(run)
+    path = Path("one/records/only-seed1.json")
+    whole = path.read_text()
+    path.write_text(content.replace("JOB", run.job(0, 1).name))
+    assert one_cell().record(0, 1) is None
+    run_grid(one_cell())
+    assert path.read_text() == whole
+
+
 def test_a_changed_encoder_or_start_changes_what_a_job_reads(here: Path):
     Path("french").mkdir()
     Path("french/weights.safetensors").write_text("old")

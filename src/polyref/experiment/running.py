@@ -129,7 +129,8 @@ class Run:
         """The record of a cell, if it is of this grid as it is now."""
         if (cell, seed) not in self._records:
             found, job = read_json(record_path(self.grid, self.grid.cells[cell], seed)), self.job(cell, seed)
-            if not isinstance(found, dict) or found.get("job") != job.name or not is_of(found, job.inputs):
+            is_whole = isinstance(found, dict) and {"job", "best", "test", "updates", "seconds"} <= found.keys()
+            if not is_whole or found["job"] != job.name or not is_of(found, job.inputs):
                 return None
             self._records[cell, seed] = found
         return self._records[cell, seed]
