@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -185,6 +186,13 @@ def test_what_is_wrong_with_a_grid_is_said_with_its_place(read, text, said):
     with pytest.raises(SettingsError) as refused:
         read(text)
     assert said in str(refused.value)
+
+
+def test_the_grid_of_the_page_about_experiments_can_be_read(read):
+    page = Path(__file__).parents[2] / "docs" / "experiments.md"
+    grid = read("\n".join(re.findall("```toml\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)))
+    assert "shuffle-20-32" in names(grid)
+    assert set(grid.report) == {"title", "rows", "columns", "metrics", "baseline", "test", "curves"}
 
 
 def test_a_recipe_that_is_not_there_is_named(read):
