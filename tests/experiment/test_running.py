@@ -184,6 +184,21 @@ def test_what_reads_other_contents_is_done_again_and_nothing_else(here: Path):
     assert weights.stat().st_mtime_ns != trained
 
 
+@pytest.mark.parametrize("is_told", [True, False])
+def test_a_run_that_was_stopped_begins_anew_if_what_it_reads_has_changed(here: Path, is_told: bool):
+    run = one_cell()
+    run_grid(run)
+    folder = Path(run.job(0, 1).stage.run.output)
+    (folder / "done.json").unlink()  # as if it had been killed
+    (folder / "left").touch()
+    if not is_told:  # by an earlier version: it goes on, and training finds out itself
+        (folder / "begun.json").unlink()
+    same_size("train.jsonl", "sits", "lies")
+    run_grid(one_cell())
+    assert (folder / "left").exists() is not is_told
+    assert (folder / "done.json").exists()
+
+
 def test_records_of_earlier_versions_are_believed(here: Path):
     run_grid(one_cell())
     for path in [*Path("one/records").glob("only-*.json"), *Path("one/runs").glob("*/*.json")]:

@@ -32,7 +32,7 @@ from polyref.score.diversity import diversity
 from polyref.score.facts import facts
 from polyref.score.significance import Statistics
 
-DONE, TEST, OUTPUT = "done.json", "test.json", "test.jsonl"
+BEGUN, DONE, TEST, OUTPUT = "begun.json", "done.json", "test.json", "test.jsonl"
 _DIGITS = 6
 _ROWS = re.compile(r"\[[^\[\]{}\"]*\]")
 

@@ -32,6 +32,7 @@ from polyref.experiment.grid import Cell, Grid, Job, cell_name
 from polyref.experiment.inputs import check_files, expanded
 from polyref.experiment.recipe import Recipe, Stage
 from polyref.experiment.records import (
+    BEGUN,
     DONE,
     is_of,
     is_tested,
@@ -40,6 +41,7 @@ from polyref.experiment.records import (
     record_path,
     write_done,
     write_grid,
+    write_json,
     write_record,
     write_test,
 )
@@ -340,8 +342,9 @@ def _worker(output: str) -> Callable[[Task], None]:
 def _work(output: str, task: Task) -> None:
     stage, folder = task.job.stage, Path(task.job.stage.run.output)
     if not is_trained(task.job):
-        if (folder / DONE).exists():  # but what it reads has changed since
-            shutil.rmtree(folder)
+        if (folder / DONE).exists() or not is_of(read_json(folder / BEGUN) or {}, task.job.inputs):
+            shutil.rmtree(folder)  # what it reads has changed since
+        write_json(make_folder(folder) / BEGUN, {"inputs": task.job.inputs})
         (trained,) = train_recipe(Recipe(output, (stage,)))
         write_done(task.job, trained.updates, trained.epochs, trained.best_updates)
         shutil.rmtree(folder / _CHECKPOINTS, ignore_errors=True)  # as large as three models
