@@ -22,6 +22,7 @@ from polyref.errors import PolyrefError
 from polyref.experiment import running
 from polyref.experiment.grid import read_grid
 from polyref.experiment.reading import read_recipe, toml_of, toml_value
+from polyref.experiment.records import _data
 from polyref.experiment.running import Run, run_grid
 from polyref.report.records import read_records
 
@@ -250,6 +251,13 @@ def test_some_cells_need_no_files_of_others(here: Path):
     run_grid(one_cell(more, "z"))
     run_grid(one_cell(more, "x"))
     assert [one["cell_keys"] for one in records("one")["grid.json"]["expansions"]] == [{"a": "z"}]
+
+
+def test_training_sets_of_several_sizes_are_told_apart(here: Path):
+    grid = one_cell("[axis.size]\n5={data.examples=5}\n9={data.examples=9}\n[axis.rate]\nx={}\ny={fit.clip=2.0}\n").grid
+    Path("one").mkdir()
+    parts = [(one["part"], one["examples"]) for one in _data(grid, range(4))]
+    assert parts == [("train 5", 5), ("train 9", 9), ("dev", 6), ("test", 5)]
 
 
 def test_no_more_processes_are_started_than_there_are_jobs(here: Path, monkeypatch: pytest.MonkeyPatch):

@@ -206,19 +206,30 @@ def _is_made(grid: Grid, cell: int) -> bool:
 
 
 def _data(grid: Grid, cells: Sequence[int]) -> list[dict[str, Any]]:
-    """How large each set is."""
-    found: dict[tuple[str, str], dict[str, Any]] = {}
+    """How large each set is; where a part has several, each is named by what its cells share."""
+    users: dict[tuple[str, str], list[tuple[int, Stage]]] = {}
     for cell in cells:
         for stage in grid.recipes[cell].stages:
             train = cut_down(stage, grid.output)
             for part, path in (("train", train), ("dev", stage.data.dev), ("test", stage.data.test)):
                 name = f"{part} ({stage.name})" if part == "train" and stage.name else part
-                if path and (name, path) not in found:
-                    counts = [len(one.references) for one in read(path, stage.data.fields)]
-                    sizes = {"examples": len(counts), "references": sum(counts), "least": min(counts)}
-                    found[name, path] = {"part": name, **sizes, "most": max(counts)}
+                if path:
+                    users.setdefault((name, path), []).append((cell, stage))
+    names = Counter(name for name, _ in users)
+    found = []
+    for (name, path), own in users.items():
+        counts = [len(one.references) for one in read(path, own[0][1].data.fields)]
+        values = _shared(grid, own).values() if names[name] > 1 else ()
+        sizes = {"examples": len(counts), "references": sum(counts), "least": min(counts), "most": max(counts)}
+        found.append({"part": " ".join([name, *values]), **sizes})
     order = {"train": 0, "dev": 1, "test": 2}
-    return sorted(found.values(), key=lambda one: order[one["part"].split()[0]])
+    return sorted(found, key=lambda one: order[one["part"].split()[0]])
+
+
+def _shared(grid: Grid, own: Sequence[tuple[int, Stage]]) -> Cell:
+    """The values that some cells have in common."""
+    first = grid.cells[own[0][0]]
+    return {axis: value for axis, value in first.items() if all(grid.cells[cell].get(axis) == value for cell, _ in own)}
 
 
 def _expansions(grid: Grid, cells: Sequence[int]) -> list[dict[str, Any]]:
@@ -230,7 +241,7 @@ def _expansions(grid: Grid, cells: Sequence[int]) -> list[dict[str, Any]]:
                 users.setdefault(expanded(stage, grid.output), []).append((number, stage))
     found = []
     for path, own in users.items():
-        (first, stage), *_ = own
+        stage = own[0][1]
         wanted = stage.expand.settings.per_example
         possible: Counter[int] = Counter()
         short = 0
@@ -238,11 +249,6 @@ def _expansions(grid: Grid, cells: Sequence[int]) -> list[dict[str, Any]]:
             short += len(example.pseudo_references) + len(example.references) < wanted
             if example.lattice is not None:
                 possible[example.lattice.sentences.bit_length() - 1] += 1
-        shared = {
-            axis: value
-            for axis, value in grid.cells[first].items()
-            if all(grid.cells[cell].get(axis) == value for cell, _ in own)
-        }
         powers = {str(2**power): count for power, count in sorted(possible.items())}
-        found.append({"cell_keys": shared, "per_example": wanted, "short": short, "possible": powers})
+        found.append({"cell_keys": _shared(grid, own), "per_example": wanted, "short": short, "possible": powers})
     return found
