@@ -254,3 +254,8 @@ def test_a_test_on_what_the_test_set_was_before_is_left_out(folder: Path):
     change(folder / "first-1-seed1.json", test={**found, "inputs": "old"})
     change(folder / "grid.json", jobs={"first-1-seed1": {"job": "0123456789abcdef", "inputs": "a", "test_set": "new"}})
     assert [run.test for run in read_records(folder).runs if run.file.endswith("/first-1-seed1.json")] == [None]
+
+
+def test_a_figure_without_a_metric_shows_the_goal(folder: Path):
+    changed_report(folder, curves=[{"lines": "method"}, {"lines": "method", "metric": ""}])
+    assert [one.metric for one in read_records(folder).curves] == ["bleu", "bleu"]

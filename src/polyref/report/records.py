@@ -308,7 +308,7 @@ def _curves(table: _Table, axes: Mapping[str, Sequence[str]], goal: str) -> Curv
         if name not in known:
             table.refuse(f'"{table.at}{key}" is "{name}"', f"choose from {', '.join(known)}")
     place = _cell(_Table(where, table.file, table.cure, f"{table.at}where."), axes)
-    return Curves(table.get("title", str, ""), lines, place, x, table.get("metric", str, goal))
+    return Curves(table.get("title", str, ""), lines, place, x, table.get("metric", str, goal) or goal)
 
 
 def _part(table: _Table) -> Part:
