@@ -259,3 +259,16 @@ def test_statistics_that_are_none_are_refused_with_their_file(tmp_path: Path):
         InputError, match=r'first-1-seed1.json: "test.per_example.bleu": these are not statistics of bleu'
     ):
         tables.comparisons_table(read_records(folder))
+
+
+def test_an_expansion_is_named_by_the_cells_that_use_it(tmp_path: Path):
+    planned = grid()
+    users = [{"method": method, "references": "20", "align": "hard"} for method in ("uniform", "shuffle")]
+    one = {"cell_keys": {"references": "20"}, "per_example": 20, "short": 0, "possible": {"1": 3}}
+    other = {"method": "shuffle", "references": "20", "align": "soft"}
+    planned["expansions"] = [one | {"cells": users}, one | {"cells": [other]}]
+    table = tables.expansions_table(read_records(write_records(tmp_path / "records", planned)))
+    assert lines(table)[2:4] == [
+        "uniform, shuffle | hard | 20 | 0 (0.0%) | 1",
+        "shuffle | soft | 20 | 0 (0.0%) | 1",
+    ]

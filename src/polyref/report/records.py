@@ -114,12 +114,16 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Expansion:
-    """`possible[k]`: examples whose lattice has at least 2^k sentences, and fewer than 2^(k+1)."""
+    """`possible[k]`: examples whose lattice has at least 2^k sentences, and fewer than 2^(k+1).
+
+    `cell` is what all cells with this expansion share; `shown` has all their values.
+    """
 
     cell: Cell
     per_example: int
     short: int
     possible: Mapping[int, int]
+    shown: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -324,7 +328,11 @@ def _expansion(table: _Table, axes: Mapping[str, Sequence[str]]) -> Expansion:
             table.refuse(f'"{table.at}possible" has the key "{power}", which is not a power of two')
         possible[number.bit_length() - 1] = count
     cell = _cell(table.table("cell_keys"), axes)
-    return Expansion(cell, table.get("per_example", int), table.get("short", int), dict(sorted(possible.items())))
+    users = [_cell(one, axes) for one in table.tables("cells", [])]
+    values = {axis: list(dict.fromkeys(user[axis] for user in users if axis in user)) for axis in axes}
+    shown = cell if not users else {axis: ", ".join(found) for axis, found in values.items() if found}
+    counts = table.get("per_example", int), table.get("short", int)
+    return Expansion(cell, *counts, dict(sorted(possible.items())), shown)
 
 
 def _is_planned(table: _Table, cells: Sequence[Cell], seeds: Sequence[int], jobs: _Table | None) -> bool:

@@ -79,17 +79,18 @@ def expansions_table(records: Records) -> Table | None:
     """How many examples have fewer references than wanted, and how large lattices are."""
     if not records.expansions:
         return None
-    axes = [axis for axis in records.axes if any(axis in one.cell for one in records.expansions)]
+    axes = [axis for axis in records.axes if len({one.shown.get(axis) for one in records.expansions}) > 1]
+    axes = axes or [axis for axis in records.axes if any(axis in one.cell for one in records.expansions)]
     rows, numbers = [], []
     for one in records.expansions:
         examples = sum(one.possible.values())
         middle = _median_power(one.possible)
         share = f" ({one.short / examples:.1%})" if examples else ""
         size = "" if middle is None else "1" if middle == 0 else f"{2**middle:,} to {2 ** (middle + 1) - 1:,}"
-        texts = [*(one.cell.get(axis, "") for axis in axes), f"{one.per_example:,}", f"{one.short:,}{share}", size]
+        texts = [*(one.shown.get(axis, "") for axis in axes), f"{one.per_example:,}", f"{one.short:,}{share}", size]
         rows.append([Cell(text) for text in texts])
         numbers.append(
-            {axis: one.cell.get(axis) for axis in axes}
+            {axis: one.shown.get(axis) for axis in axes}
             | {"per_example": one.per_example, "short": one.short, "examples": examples}
             | {"median_at_least": None if middle is None else 2**middle}
         )
