@@ -177,11 +177,7 @@ def read_records(folder: str | Path) -> Records:
             grid.refuse(f'"{key}" is empty')
     pick = _names(grid, "pick", axes)
     goal = grid.get("goal", str)
-    with reading(folder):
-        files = sorted(path for path in place.iterdir() if path.suffix == ".json" and path.name != GRID)
-    found = (_Table.read(path, f"{_AGAIN}, or move the file away") for path in files)
-    jobs = grid.optional("jobs")
-    runs = [_run(table, jobs) for table in found if _is_planned(table, cells, seeds, jobs)]
+    runs, left_out = _runs(place, grid, cells, seeds)
     _check_once(runs)
     groups = _grouped(cells, runs, seeds, pick, goal)
     layout = grid.table("report")
@@ -216,7 +212,7 @@ def read_records(folder: str | Path) -> Records:
         data=tuple(_part(one) for one in grid.tables("data", [])),
         expansions=tuple(_expansion(one, axes) for one in grid.tables("expansions", [])),
         planned=len(cells) + (len(seeds) - 1) * len(groups),
-        left_out=len(files) - len(runs),
+        left_out=left_out,
         runs=tuple(runs),
     )
 
@@ -333,6 +329,16 @@ def _expansion(table: _Table, axes: Mapping[str, Sequence[str]]) -> Expansion:
     shown = cell if not users else {axis: ", ".join(found) for axis, found in values.items() if found}
     counts = table.get("per_example", int), table.get("short", int)
     return Expansion(cell, *counts, dict(sorted(possible.items())), shown)
+
+
+def _runs(folder: Path, grid: _Table, cells: Sequence[Cell], seeds: Sequence[int]) -> tuple[list[Run], int]:
+    """The runs that the grid plans, and how many others there are."""
+    with reading(folder):
+        files = sorted(path for path in folder.iterdir() if path.suffix == ".json" and path.name != GRID)
+    found = [_Table.read(path, f"{_AGAIN}, or move the file away") for path in files]
+    jobs = grid.optional("jobs")
+    runs = [_run(table, jobs) for table in found if _is_planned(table, cells, seeds, jobs)]
+    return runs, len(files) - len(runs)
 
 
 def _is_planned(table: _Table, cells: Sequence[Cell], seeds: Sequence[int], jobs: _Table | None) -> bool:
