@@ -68,3 +68,17 @@ def test_files_that_are_not_there_are_refused_before_anything_is_made(run, grid:
     assert done.code == 2
     assert "data.dev" in done.err
     assert not Path("out").exists()
+
+
+def test_a_grid_without_axes_has_one_cell_with_a_name(run, grid: Path):
+    grid.write_text("recipe='recipe.toml'\noutput='out'\n")
+    for option in ("--status", "--dry-run"):
+        assert run("experiment", grid, option).out.decode().splitlines()[1].split()[0] == "only"
+
+
+def test_a_plan_counts_stages_that_are_trained_first(run, grid: Path):
+    Path("recipe.toml").write_text(Path("recipe.toml").read_text() + "[[stage]]\nname='one'\n[[stage]]\nname='two'\n")
+    plan = run("experiment", grid, "--dry-run").out.decode().splitlines()
+    assert [line.split()[0] for line in plan[1:6]] == ["(before:"] * 4 + ["first-low"]
+    assert plan[1].startswith("(before: one-")
+    assert plan[1].endswith("  4")

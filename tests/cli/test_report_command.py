@@ -34,10 +34,10 @@ def test_a_case_study_is_added(run, records: Path, tmp_path: Path):
 
 
 def test_a_bad_record_is_one_line_and_exit_code_2(run, records: Path, tmp_path: Path):
-    change(records / "first-1-seed1.json", seed=9)
+    change(records / "first-1-seed1.json", seed="one")
     done = run("report", records, "-o", tmp_path / "report")
     cure = "run polyref experiment again, or move the file away"
-    says = f"polyref: {records}/first-1-seed1.json: grid.json does not plan the seed 9; {cure}\n"
+    says = f'polyref: {records}/first-1-seed1.json: "seed" is not a whole number; {cure}\n'
     assert (done.code, done.out, done.err) == (2, b"", says)
     assert not (tmp_path / "report").exists()
 

@@ -134,3 +134,13 @@ def test_what_is_wrong_names_its_key_or_its_file(tmp_path: Path, path: str):
         expanded(str(tmp_path / "gone.jsonl"), tmp_path, per_example=5)
     with pytest.raises(SettingsError, match='there is no language model "/gone"; give english or the folder'):
         expanded(path, tmp_path, per_example=5, fluency=0.0, language_model="/gone")
+
+
+def test_pseudo_references_of_references_that_are_cut_are_refused(path: str, tmp_path: Path):
+    whole = expanded(path, tmp_path, per_example=5)
+    assert len(list(read(expanded(whole, tmp_path, data={"examples": 2})))) == 2
+    with pytest.raises(
+        InputError, match=r"jsonl:1: has pseudo-references made of more references .* before it was exp"
+    ):
+        expanded(whole, tmp_path, data={"references": 2})
+    assert not list(tmp_path.glob("*.part"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -30,6 +31,7 @@ shuffle = {schedule.name = "shuffle"}
 hard = {expand.align = "hard"}
 soft = {expand.align = "soft"}
 """
+CURVE = "[[report.curves]]\ntitle='Curves'\nlines='method'\n"
 
 
 @pytest.fixture
@@ -115,6 +117,21 @@ def test_cells_that_differ_in_a_picked_axis_are_one_group(read):
     assert grid.groups() == [[0, 1], [2, 3]]
 
 
+def test_a_figure_without_a_metric_leaves_the_choice_to_the_report(read):
+    [figure] = read(AXES + CURVE + "where={align='hard', references=5}\n").report["curves"]
+    assert figure == {
+        "title": "Curves",
+        "lines": "method",
+        "x": "updates",
+        "where": {"align": "hard", "references": "5"},
+    }
+
+
+def test_a_cell_of_the_report_leaves_out_what_validation_picks(read):
+    grid = read("pick=['align']\n" + AXES + "[report]\nbaseline={method='first', references=1}\n")
+    assert grid.report["baseline"] == {"method": "first", "references": "1"}
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -128,11 +145,40 @@ def test_cells_that_differ_in_a_picked_axis_are_one_group(read):
         (AXES + "[[cells]]\nmethod='last'\n", "cells.method.last is not a known value"),
         (AXES + "[[cells]]\nmethod=['first', 'first']\n", "the cell first is there twice; name it once"),
         (AXES + "[axis.wrong]\nx={fit.epoch=3}\n", "grid.toml: axis.wrong.x: fit.epoch is not a known key"),
-        (AXES + "[report]\nrows=['size']\n", "report.size is not a known axis"),
-        (AXES + "[report]\nbaseline={method='last'}\n", "report.method.last is not a known value"),
+        (AXES + "[report]\nrows=['size']\n", "report.rows.size is not a known axis"),
+        (AXES + "[report]\nbaseline={method='last'}\n", "report.baseline.method.last is not a known value"),
+        ("cells=[]\n" + AXES, "grid.toml:1: cells names no cell; name at least one"),
+        (AXES + "[[cells]]\nmethod=[]\n", "cells.method is empty; name at least one value"),
+        ("set=[1]\n" + AXES, "grid.toml:1: set is not a table; write it as [set]"),
+        ("seeds=[-1]\n" + AXES, "grid.toml:1: seeds holds -1; give numbers from 0 to 4294967295"),
+        ("seeds=[4294967296]\n" + AXES, "grid.toml:1: seeds holds 4294967296"),
+        ("pick=['metod']\n" + AXES, 'grid.toml:1: pick.metod is not a known axis; did you mean "method"?'),
+        (AXES + "[axis.updates]\nx={}\n", "axis.updates is a word of reports; choose another name"),
+        (AXES + '[axis."a b"]\nx={}\n', "axis.a b cannot be a name; use letters"),
+        (AXES + f"[axis.long]\n{'a' * 300}={{}}\n", "the name of a cell has more than 200 letters"),
+        (
+            AXES + "[axis.more]\nfirst={}\n[[cells]]\nmethod='first'\n[[cells]]\nmore='first'\n",
+            "two cells have the name first; give one of their values another name",
+        ),
+        (AXES + "[report]\nmetrics=['blue']\n", 'report.metrics holds "blue"; choose from bleu, cider'),
+        (AXES + "[report]\nrows=['method']\ncolumns=['method']\n", "report.columns has method, which is in rows too"),
+        (
+            AXES + "[report]\nrows=['method']\ncolumns=['align']\n",
+            "report.rows and columns do not tell first-1-hard",
+        ),
+        (AXES + "[report]\nbaseline=['first']\n", "report.baseline is not a table; write it as baseline = {...}"),
+        (AXES + "[report]\nbaseline={method='first'}\n", "report.baseline is first, which several cells are"),
+        (AXES + "[report]\ntest=[{method='all', references=1}]\n", "report.test.method.all is not a known value"),
+        (AXES + CURVE + "where={size=1}\n", "report.curves.where.size is not a known axis"),
+        (AXES + CURVE + "where={align=[]}\n", "report.curves.where.align is []; name one value"),
+        (AXES + CURVE + "where={align='all'}\n", "report.curves.where.align.all is not a known value"),
+        (AXES + CURVE + "where=[1]\n", "report.curves.where is not a table; write it as where = {...}"),
+        ("pick=['method']\n" + AXES + CURVE, 'report.curves.lines is "method"; choose from references, align'),
+        (AXES + CURVE + "x='time'\n", 'report.curves.x is "time"; choose from updates, epochs, method'),
+        (AXES + CURVE + "metric='blue'\n", 'report.curves.metric is "blue"; choose from bleu, cider'),
         (
             AXES + "[[cells]]\nmethod='first'\n[report]\nbaseline={method='shuffle'}\n",
-            "there is no cell shuffle; name one of the cells",
+            "report.baseline is shuffle, which no cell is; name one of the cells",
         ),
     ],
 )
@@ -140,6 +186,13 @@ def test_what_is_wrong_with_a_grid_is_said_with_its_place(read, text, said):
     with pytest.raises(SettingsError) as refused:
         read(text)
     assert said in str(refused.value)
+
+
+def test_the_grid_of_the_page_about_experiments_can_be_read(read):
+    page = Path(__file__).parents[2] / "docs" / "experiments.md"
+    grid = read("\n".join(re.findall("```toml\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)))
+    assert "shuffle-20-32" in names(grid)
+    assert set(grid.report) == {"title", "rows", "columns", "metrics", "baseline", "test", "curves"}
 
 
 def test_a_recipe_that_is_not_there_is_named(read):

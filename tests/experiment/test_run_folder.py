@@ -19,6 +19,7 @@ import made_up  # noqa: E402
 
 import polyref  # noqa: E402
 from polyref.errors import MissingExtraError, OutputError, SettingsError  # noqa: E402
+from polyref.experiment import folder as folder_of_run  # noqa: E402
 from polyref.experiment.reading import read_recipe  # noqa: E402
 from polyref.experiment.training import train_recipe  # noqa: E402
 from polyref.files import taken  # noqa: E402
@@ -227,3 +228,22 @@ def test_threads_are_as_before_when_it_is_over(tmp_path: Path, data):
     before = torch.get_num_threads()
     polyref.train(made_up.recipe(tmp_path, data, run={"threads": 1, "output": str(tmp_path)}, fit={"epochs": 1}))
     assert torch.get_num_threads() == before
+
+
+@pytest.mark.parametrize("moment", ["before the log", "after the log"])
+def test_a_run_that_is_killed_at_its_last_validation_logs_it_once(tmp_path: Path, data, monkeypatch, moment):
+    tables = made_up.recipe(tmp_path, data, fit={"epochs": None, "updates": 3, "validate_every": 2})
+    original = folder_of_run.Log.step
+
+    def killed(self, step, scores):
+        if step.what != "end" or moment == "after the log":
+            original(self, step, scores)
+        if step.what == "end":
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(folder_of_run.Log, "step", killed)
+        polyref.train(tables)
+    polyref.train(tables)
+    polyref.train(tables)
+    assert [one["updates"] for one in made_up.log_of(tmp_path) if "validation" in one] == [2, 3]

@@ -12,14 +12,19 @@ from pathlib import Path
 from typing import Any
 
 import made_up
+import numpy as np
 import pytest
 
 pytest.importorskip("torch")
 pytest.importorskip("tokenizers")
 
+from polyref.errors import PolyrefError
+from polyref.experiment import running
 from polyref.experiment.grid import read_grid
-from polyref.experiment.reading import toml_value
+from polyref.experiment.reading import read_recipe, toml_of, toml_value
+from polyref.experiment.records import _data
 from polyref.experiment.running import Run, run_grid
+from polyref.report.records import read_records
 
 GRID = """
 recipe = "recipe.toml"
@@ -46,6 +51,9 @@ batch = "all"
 [report]
 rows = ["references", "method"]
 baseline = {{method = "first", references = "gold"}}
+[[report.curves]]
+title = "Methods"
+lines = "method"
 """
 TIMES = ("seconds",)
 
@@ -101,6 +109,8 @@ def test_a_grid_leaves_a_record_for_every_cell_that_was_picked_and_every_seed(he
     assert expansion["per_example"] == 6
     assert sum(expansion["possible"].values()) == 24
     assert len(list(Path("one").glob("expanded-*.jsonl"))) == 1
+    [figure] = read_records("one/records").curves
+    assert (figure.metric, figure.where) == ("bleu", {})
     before = {path: path.stat().st_mtime_ns for path in Path("one").rglob("*")}
     run_grid(Run.of(read_grid("one.toml")))
     changed = {path for path in Path("one").rglob("*") if before.get(path) != path.stat().st_mtime_ns}
@@ -113,8 +123,6 @@ def test_test_scores_follow_from_what_each_example_adds(here: Path):
     run_grid(Run.of(read_grid(grid_file("one")), "first-*"))
     test = records("one")["first-gold-8-seed1.json"]["test"]
     rows = [[*row, *(max(0, row[0] - order) for order in range(4))] for row in test["per_example"]["bleu"]]
-    import numpy as np
-
     assert bleu_of_counts(np.array(rows).sum(axis=0)) == pytest.approx(test["scores"]["bleu"]["score"], abs=1e-5)
     assert np.mean(test["per_example"]["cider"]) == pytest.approx(test["scores"]["cider"]["score"], abs=1e-5)
 
@@ -142,6 +150,155 @@ def test_a_grid_that_is_killed_again_and_again_ends_with_the_same_records(here: 
     assert killed == whole
 
 
+def one_cell(more: str = "", only: str | None = None) -> Run:
+    """A grid that is quickly trained."""
+    Path("one.toml").write_text(f"recipe='recipe.toml'\noutput='one'\n[set]\nfit.updates=4\n{more}")
+    return Run.of(read_grid("one.toml"), only)
+
+
+def same_size(path: str, old: str, new: str) -> None:
+    """Change what a file says, but not its length."""
+    text = Path(path).read_text()
+    assert len(old) == len(new)
+    assert old in text
+    Path(path).write_text(text.replace(old, new))
+
+
+def test_what_reads_other_contents_is_done_again_and_nothing_else(here: Path):
+    run_grid(one_cell())
+    before = records("one")["only-seed1.json"]
+    weights = next(Path("one/runs").glob("*/weights.safetensors"))
+    trained = weights.stat().st_mtime_ns
+    same_size("test.jsonl", "sits", "lies")
+    run_grid(one_cell())
+    tested = records("one")["only-seed1.json"]
+    assert tested["test"]["inputs"] != before["test"]["inputs"]
+    assert tested["curve"] == before["curve"]
+    assert weights.stat().st_mtime_ns == trained
+    same_size("train.jsonl", "sits", "lies")
+    run = one_cell()
+    run_grid(run)
+    assert not run.failed
+    again = records("one")["only-seed1.json"]
+    assert again["job"] == before["job"]
+    assert again["inputs"] != before["inputs"]
+    assert weights.stat().st_mtime_ns != trained
+
+
+@pytest.mark.parametrize("is_told", [True, False])
+def test_a_run_that_was_stopped_begins_anew_if_what_it_reads_has_changed(here: Path, is_told: bool):
+    run = one_cell()
+    run_grid(run)
+    folder = Path(run.job(0, 1).stage.run.output)
+    (folder / "done.json").unlink()  # as if it had been killed
+    (folder / "left").touch()
+    if not is_told:  # by an earlier version: it goes on, and training finds out itself
+        (folder / "begun.json").unlink()
+    same_size("train.jsonl", "sits", "lies")
+    run_grid(one_cell())
+    assert (folder / "left").exists() is not is_told
+    assert (folder / "done.json").exists()
+
+
+def test_records_of_earlier_versions_are_believed(here: Path):
+    run_grid(one_cell())
+    for path in [*Path("one/records").glob("only-*.json"), *Path("one/runs").glob("*/*.json")]:
+        content = json.loads(path.read_text())
+        for part in (content, content.get("test")):
+            if isinstance(part, dict):
+                part.pop("inputs", None)
+        path.write_text(json.dumps(content))
+    run = one_cell()
+    assert all(run.has_record(*one) and one[2].is_done for one in run.wanted())
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{}", '{"job": "JOB"}'])
+def test_a_record_that_is_not_one_is_written_anew(here: Path, content: str):
+    run = one_cell()
+    run_grid(run)
+    path = Path("one/records/only-seed1.json")
+    whole = path.read_text()
+    path.write_text(content.replace("JOB", run.job(0, 1).name))
+    assert one_cell().record(0, 1) is None
+    run_grid(one_cell())
+    assert path.read_text() == whole
+
+
+def test_a_changed_encoder_or_start_changes_what_a_job_reads(here: Path):
+    Path("french").mkdir()
+    Path("french/weights.safetensors").write_text("old")
+    more = "expand={per_example=6, align='soft', encoder='french'}\n"
+    job = one_cell(more).job(0, 1)
+    Path("french/weights.safetensors").write_text("new")
+    assert one_cell(more).job(0, 1).name == job.name
+    assert one_cell(more).job(0, 1).inputs != job.inputs
+
+
+def test_processes_are_no_part_of_a_job(here: Path):
+    jobs = [
+        one_cell(f"expand={{per_example=6{more}}}\n").job(0, 1).name for more in ("", ", workers=3", ", engine='plain'")
+    ]
+    assert len(set(jobs)) == 1
+
+
+def test_some_cells_need_no_files_of_others(here: Path):
+    more = "[axis.a]\nx={}\ny={data.train='gone.jsonl'}\nz={expand.per_example=6}\n"
+    said: list[str] = []
+    run_grid(one_cell(more, "x"), say=said.append)
+    assert "x-seed1.json" in records("one")
+    assert records("one")["grid.json"]["expansions"] == []
+    assert not [line for line in said if "expanding" in line]
+    run_grid(one_cell(more, "z"))
+    run_grid(one_cell(more, "x"))
+    assert [one["cell_keys"] for one in records("one")["grid.json"]["expansions"]] == [{"a": "z"}]
+
+
+def test_training_sets_of_several_sizes_are_told_apart(here: Path):
+    grid = one_cell("[axis.size]\n5={data.examples=5}\n9={data.examples=9}\n[axis.rate]\nx={}\ny={fit.clip=2.0}\n").grid
+    Path("one").mkdir()
+    parts = [(one["part"], one["examples"]) for one in _data(grid, range(4))]
+    assert parts == [("train 5", 5), ("train 9", 9), ("dev", 6), ("test", 5)]
+
+
+def test_no_more_processes_are_started_than_there_are_jobs(here: Path, monkeypatch: pytest.MonkeyPatch):
+    started = []
+
+    def as_done(*given: Any, workers: int, **more: Any) -> Any:
+        started.append(workers)
+        return original(*given, workers=workers, **more)
+
+    original = running.as_done
+    monkeypatch.setattr(running, "as_done", as_done)
+    run_grid(one_cell(), jobs=1000)
+    run_grid(one_cell(), jobs=1000)
+    assert started == [1]
+
+
+def test_where_validation_is_by_perplexity_alone_the_test_set_has_the_usual_scores(here: Path):
+    run_grid(one_cell("validation={metrics=['perplexity'], goal='perplexity'}\n"))
+    assert list(records("one")["only-seed1.json"]["test"]["scores"]) == ["bleu", "cider", "rouge-l"]
+
+
+def test_a_captioner_is_tested_with_features_whose_ids_are_in_another_file(tmp_path: Path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    data = made_up.images(tmp_path, 12)
+    with np.load(data["features"]) as found:
+        np.save("features.npy", found["feats"])
+        Path("ids.txt").write_text("".join(f"{id}\n" for id in found["ids"]))
+    data |= {"features": "features.npy", "feature_ids": "ids.txt", "test": data["dev"]}
+    [stage] = read_recipe(made_up.recipe(tmp_path / "model", data)).stages
+    Path("recipe.toml").write_text(toml_of(stage))
+    run = one_cell()
+    run_grid(run)
+    assert not run.failed
+    assert records("one")["only-seed1.json"]["test"]["examples"] == 6
+
+
+def test_a_training_set_of_which_nothing_is_left_is_refused(here: Path):
+    with pytest.raises(PolyrefError, match=r"train\.jsonl: no example has as many references as data\.at_least"):
+        run_grid(one_cell("data.at_least=9\n"))
+
+
 def test_a_cell_that_fails_does_not_end_the_others(here: Path):
     Path("wild.toml").write_text(
         "recipe='recipe.toml'\noutput='wild'\n[axis.rate]\nwild={fit={learning_rate=100, clip=1e30}}\nusual={}\n"
@@ -151,6 +308,14 @@ def test_a_cell_that_fails_does_not_end_the_others(here: Path):
     run_grid(run, say=said.append)
     assert "usual-seed1.json" in records("wild")
     assert len(run.failed) + ("wild-seed1.json" in records("wild")) == 1
+
+
+def test_the_time_left_is_known_as_soon_as_a_cell_has_begun(here: Path):
+    run = one_cell("[axis.a]\nx={}\ny={fit.clip=2.0}\n")
+    folder = Path(run.job(0, 1).stage.run.output)
+    folder.mkdir(parents=True)
+    (folder / "log.jsonl").write_text('{"what": "update", "updates": 1, "seconds": 8.0}\n')
+    assert run.seconds_left(1) == pytest.approx((3 + 4) * 8.0)
 
 
 def test_a_plan_counts_updates_before_anything_is_made(here: Path):

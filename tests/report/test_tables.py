@@ -209,6 +209,20 @@ def test_scores_with_different_signatures_are_said_to_be(tmp_path: Path):
     assert table is not None
     assert table.fine_print[0].startswith("BLEU: other; nrefs:5")
     assert table.fine_print[0].endswith("(several: do not compare their scores)")
+    assert "(" not in table.rows[0][3].text  # no gain
+    assert "(" in table.rows[0][4].text
+    compared = tables.comparisons_table(read_records(folder))
+    assert compared is not None
+    assert [(one["method"], one["metric"]) for one in compared.numbers][:2] == [("first", "cider"), ("shuffle", "bleu")]
+
+
+def test_with_one_seed_each_a_comparison_says_nothing_about_seeds(tmp_path: Path):
+    folder = write_records(tmp_path / "records", grid() | {"seeds": [1]})
+    table = tables.comparisons_table(read_records(folder))
+    assert table is not None
+    assert table.notes[0].startswith(
+        "One seed each: examples are drawn; whether other seeds would differ is not tested."
+    )
 
 
 def read_tested(folder: Path, name: str) -> dict[str, Any]:
@@ -245,3 +259,16 @@ def test_statistics_that_are_none_are_refused_with_their_file(tmp_path: Path):
         InputError, match=r'first-1-seed1.json: "test.per_example.bleu": these are not statistics of bleu'
     ):
         tables.comparisons_table(read_records(folder))
+
+
+def test_an_expansion_is_named_by_the_cells_that_use_it(tmp_path: Path):
+    planned = grid()
+    users = [{"method": method, "references": "20", "align": "hard"} for method in ("uniform", "shuffle")]
+    one = {"cell_keys": {"references": "20"}, "per_example": 20, "short": 0, "possible": {"1": 3}}
+    other = {"method": "shuffle", "references": "20", "align": "soft"}
+    planned["expansions"] = [one | {"cells": users}, one | {"cells": [other]}]
+    table = tables.expansions_table(read_records(write_records(tmp_path / "records", planned)))
+    assert lines(table)[2:4] == [
+        "uniform, shuffle | hard | 20 | 0 (0.0%) | 1",
+        "shuffle | soft | 20 | 0 (0.0%) | 1",
+    ]

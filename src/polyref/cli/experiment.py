@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from collections.abc import Sequence
 from statistics import mean
@@ -63,7 +64,9 @@ class _Line:
         if self._quiet or not sys.stderr.isatty():
             return
         left = "" if progress.seconds_left is None else f", about {duration(progress.seconds_left)} left"
-        line = f"{progress.done} of {progress.all} done, at work: {', '.join(progress.at_work)}{left}"[:200]
+        line = f"{progress.done} of {progress.all} done{left}"
+        line += f", at work: {', '.join(progress.at_work)}" if progress.at_work else ""
+        line = line[: max(20, shutil.get_terminal_size().columns - 1)]  # a line that wraps cannot be cleared
         self._clear()
         typer.echo(line, err=True, nl=False)
         self._length = len(line)
@@ -81,14 +84,17 @@ def duration(seconds: float) -> str:
 
 def _status(run: Run) -> str:
     """One line for each cell: its seeds, and its mean scores."""
+    from polyref.experiment.grid import cell_name
+
     grid = run.grid
     rows = [("cell", "seeds", "validation", "test")]
     for cell in run.cells:
         records = [record for seed in grid.top.seeds if (record := run.record(cell, seed)) is not None]
         best = [_scores(record["best"]) for record in records]
         tested = [_scores(record["test"]) for record in records if record["test"] is not None]
-        name = "-".join(grid.cells[cell].values())
-        rows.append((name, f"{len(records)} of {len(grid.top.seeds)}", _means(best), _means(tested)))
+        rows.append(
+            (cell_name(grid.cells[cell]), f"{len(records)} of {len(grid.top.seeds)}", _means(best), _means(tested))
+        )
     return _table(rows)
 
 
@@ -101,11 +107,15 @@ def _means(scores: list[dict[str, float]]) -> str:
 
 
 def _plan(run: Run, jobs: int) -> str:
+    from polyref.experiment.grid import cell_name
+
     grid, seeds = run.grid, len(run.grid.top.seeds)
     rows = [("cell", "updates")]
+    first = {job.name: job for cell in run.cells for job in grid.jobs(cell, grid.top.seeds[0])[:-1]}
+    rows += [(f"(before: {job.name})", f"{run.updates_of(job):,}") for job in first.values()]
     for cell in run.cells:
         job = run.job(cell, grid.top.seeds[0])
-        rows.append(("-".join(grid.cells[cell].values()), f"{run.updates_of(job):,}"))
+        rows.append((cell_name(grid.cells[cell]), f"{run.updates_of(job):,}"))
     left = run.seconds_left(jobs)
     names = {job.name for cell in run.cells for seed in grid.top.seeds for job in grid.jobs(cell, seed)}
     known = (

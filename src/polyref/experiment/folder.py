@@ -162,6 +162,8 @@ def _is_before(line: str, position: Counters) -> bool:
         step = json.loads(line)
         if step["what"] == "epoch":
             return bool(step["epoch"] < position.epoch)
+        if step["what"] == "end" and position.extra is None and step["updates"] == position.updates:
+            return False  # the validation at the end, which the checkpoint does not have yet
         return line.endswith("\n") and bool(step["updates"] <= position.updates)
     except (ValueError, KeyError, TypeError):
         return False

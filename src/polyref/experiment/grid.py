@@ -10,10 +10,11 @@ such as pseudo-references for a schedule that takes the first reference, is not 
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from itertools import product
 from os import PathLike
 from pathlib import Path
@@ -23,15 +24,22 @@ from polyref.data import Input
 from polyref.errors import SettingsError
 from polyref.experiment.reading import Layer, read_layer, read_recipe
 from polyref.experiment.recipe import Recipe, Stage, recipe_of
+from polyref.files import reading
 from polyref.fit import fingerprint
 from polyref.settings import build, contents, refuse_unknown, required, setting, settings, shown, within
 
 Cell = dict[str, str]  # axis -> value
 _NAME = re.compile(r"[A-Za-z0-9_.+-]+")
 ALL = "all"
+_LONGEST = 200  # letters of a cell's name, which is the name of a file
+# Reports have these beside the axes of a grid.
+_TAKEN = ["metric", "mean", "deviation", "gain", "seeds", "baseline_seeds", "best_updates", "updates", "epochs"]
+_TAKEN += ["difference", "low", "high", "p_bootstrap", "p_randomisation"]
 # What does not change the weights, or is told otherwise.
 _NO_MATTER = [("run", "output"), ("run", "init_from"), ("run", "threads"), ("run", "device")]
 _NO_MATTER += [("fit", "tensorboard"), ("fit", "save_every"), ("data", "test")]
+_NO_MATTER += [("expand", "workers"), ("expand", "engine"), ("expand", "cache")]
+_WEIGHTS = "weights.safetensors"  # of models and encoders
 
 
 @settings
@@ -70,15 +78,21 @@ class GridSection:
                 raise SettingsError("has no name", "give one", key=name)
         if not self.seeds or len(set(self.seeds)) < len(self.seeds):
             raise SettingsError(f"is {shown(list(self.seeds))}", "give a list of different numbers", key="seeds")
+        for seed in self.seeds:
+            if not 0 <= seed < 2**32:
+                raise SettingsError(f"holds {seed}", f"give numbers from 0 to {2**32 - 1}", key="seeds")
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One stage of a recipe to be trained; `name` changes with all that its weights depend on, and is its folder's."""
+    """One stage of a recipe to be trained; `name` changes with the settings that its weights depend on, and is its
+    folder's. `inputs` and `test_set` change with the contents of the files that training and testing read."""
 
     name: str
     stage: Stage
     before: Job | None
+    inputs: str
+    test_set: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +133,10 @@ class Grid:
             folder = str(self.output / "runs" / f"{stage.name or 'run'}-{name}")
             start = before.stage.run.output if before else stage.run.init_from
             run = replace(stage.run, output=folder, init_from=start, threads=stage.run.threads or 1)
-            found.append(Job(f"{stage.name or 'run'}-{name}", replace(stage, run=run), before))
+            own = replace(stage, run=replace(stage.run, init_from="")) if before else stage
+            inputs = fingerprint(before.inputs if before else "", [_hash_of(path) for path in _read(own)])
+            test_set = fingerprint([_hash_of(path) for path in _files(stage.data.test)])
+            found.append(Job(f"{stage.name or 'run'}-{name}", replace(stage, run=run), before, inputs, test_set))
         return found
 
 
@@ -143,9 +160,36 @@ def cell_name(cell: Cell) -> str:
 
 def _sizes(stage: Stage) -> Iterator[int]:
     """Of the files that a stage reads: names alone do not tell that a file was made anew."""
-    for path in filter(None, (stage.data.train, stage.data.dev, stage.data.features)):
-        for file in Input.of(path).files:
-            yield Path(file).stat().st_size if Path(file).exists() else -1
+    for name in (stage.data.train, stage.data.dev, stage.data.features):
+        for file in _files(name):
+            yield file.stat().st_size if file.exists() else -1
+
+
+def _files(name: str) -> list[Path]:
+    return list(map(Path, Input.of(name).files)) if name else []
+
+
+def _read(stage: Stage) -> Iterator[Path]:
+    """All files that the weights of a stage depend on; of the folder of a model or an encoder, its weights."""
+    data, tools = stage.data, stage.expand.tools
+    for name in (data.train, data.dev, data.features, data.feature_ids, stage.subwords.learn_from):
+        yield from _files(name)
+    folders = [stage.run.init_from, *((tools.encoder, tools.language_model) if stage.expands else ())]
+    for place in (Path((name or "").removeprefix("vectors:")) for name in folders if name):
+        yield place / _WEIGHTS if place.is_dir() else place
+
+
+def _hash_of(path: Path) -> str:
+    if not path.is_file():
+        return ""
+    found = path.stat()
+    return _hash_of_content(path, found.st_size, found.st_mtime_ns)
+
+
+@cache
+def _hash_of_content(path: Path, size: int, changed: int) -> str:
+    with reading(path), path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 # -- reading ----------------------------------------------------------------------------------------------------------
@@ -160,12 +204,18 @@ def read_grid(path: str | PathLike[str]) -> Grid:
         top = build(GridSection, {key: tables[key] for key in GridSection.__dataclass_fields__ if key in tables})
         axes = _axes(tables.get("axis", {}))
         cells = _cells(tables.get("cells"), axes)
-        refuse_unknown("axis", top.pick, list(axes))
-        report = _report(tables.get("report", {}), axes, cells)
+        _table(tables.get("set", {}), "set")
+        shown_how = _table(tables.get("report", {}), "report")
+        with within("pick"):
+            refuse_unknown("axis", top.pick, list(axes))
     except SettingsError as error:
-        places = [tuple(key.split(".")) for key in (error.key, *error.also) if key]
-        raise SettingsError(layer.blamed(str(error), places)) from None
+        raise _placed(error, layer) from None
     recipes = [_recipe(top, layer, axes, cell) for cell in cells]
+    try:
+        with within("report"):
+            report = _report(shown_how, top, axes, cells, recipes)
+    except SettingsError as error:
+        raise _placed(error, layer) from None
     words = recipes[0].stages[0]
     if not words.subwords.learn_from and not words.run.init_from:
         # One vocabulary serves all cells, also those that train on a part of the examples.
@@ -174,18 +224,35 @@ def read_grid(path: str | PathLike[str]) -> Grid:
     return Grid(Path(path).stem, top, report, {axis: list(values) for axis, values in axes.items()}, cells, recipes)
 
 
+def _placed(error: SettingsError, layer: Layer) -> SettingsError:
+    """The error with the file, and the line of its key or of the table that has it."""
+    places = []
+    for key in filter(None, (error.key, *error.also)):
+        parts = tuple(key.split("."))
+        known = (parts[:end] for end in range(len(parts), 0, -1) if layer.line_of(parts[:end]))
+        places.append(next(known, parts))
+    return SettingsError(layer.blamed(str(error), places))
+
+
 def _axes(given: Any) -> dict[str, dict[str, Any]]:
     axes: dict[str, dict[str, Any]] = {}
     for axis, values in _table(given, "axis").items():
+        _check_name(axis, f"axis.{axis}")
+        if axis in _TAKEN:
+            raise SettingsError("is a word of reports", "choose another name", key=f"axis.{axis}")
         axes[axis] = {}
         for name, changes in _table(values, f"axis.{axis}").items():
-            if not _NAME.fullmatch(name) or name == ALL:
-                cure = f"use letters, digits and . _ + - only, and not the word {ALL}"
-                raise SettingsError("cannot be a name", cure, key=f"axis.{axis}.{name}")
+            _check_name(name, f"axis.{axis}.{name}")
             axes[axis][name] = _table(changes, f"axis.{axis}.{name}")
         if not axes[axis]:
             raise SettingsError("has no values", "give it at least one", key=f"axis.{axis}")
     return axes
+
+
+def _check_name(name: str, key: str) -> None:
+    if not _NAME.fullmatch(name) or name == ALL:
+        cure = f"use letters, digits and . _ + - only, and not the word {ALL}"
+        raise SettingsError("cannot be a name", cure, key=key)
 
 
 def _cells(given: Any, axes: Mapping[str, Mapping[str, Any]]) -> list[Cell]:
@@ -203,50 +270,106 @@ def _cells(given: Any, axes: Mapping[str, Mapping[str, Any]]) -> list[Cell]:
                 if cell in found:
                     raise SettingsError(f"the cell {cell_name(cell)} is there twice", "name it once")
                 found.append(cell)
+    if not found:
+        raise SettingsError("names no cell", "name at least one", key="cells")
+    names = list(map(cell_name, found))
+    for number, name in enumerate(names):
+        if name in names[:number]:
+            raise SettingsError(f"two cells have the name {name}; give one of their values another name")
+        if len(name) > _LONGEST:
+            raise SettingsError(f"the name of a cell has more than {_LONGEST} letters; give its values shorter names")
     return found
 
 
 def _values(given: Any, axis: str, values: Mapping[str, Any]) -> list[str]:
     if given == ALL:
         return list(values)
+    if given == []:
+        raise SettingsError("is empty", "name at least one value", key=axis)
     found = [str(one) for one in (given if isinstance(given, list) else [given])]
     with within(axis):
         refuse_unknown("value", found, list(values))
     return found
 
 
-def _report(given: Any, axes: Mapping[str, Any], cells: list[Cell]) -> dict[str, Any]:
-    """How the records are shown: what is given, with its cells checked."""
-    content = _table(given, "report")
-    with within("report"):
-        cell_of = partial(_cell, axes=axes)
-        test, curves = content.pop("test", None), content.pop("curves", [])
-        baseline = content.pop("baseline", None)
-        found = contents(build(ReportSection, content))
-        refuse_unknown("axis", [*found["rows"], *found["columns"]], list(axes))
-        chosen: dict[str, Any] = {} if baseline is None else {"baseline": cell_of(baseline)}
-        chosen |= {} if test is None else {"test": [cell_of(one) for one in _list(test, "test")]}
-        for cell in [*([chosen["baseline"]] if baseline is not None else []), *chosen.get("test", [])]:
-            if not any(cell.items() <= one.items() for one in cells):
-                raise SettingsError(f"there is no cell {cell_name(cell)}", "name one of the cells")
-        figures = []
-        for one in _list(curves, "curves"):
-            figure = _table(one, "curves")
-            where = {
-                axis: _values(value, axis, axes[axis])
-                for axis, value in _table(figure.pop("where", {}), "where").items()
-            }
-            figures.append(
-                contents(build(CurveSection, figure)) | {"where": {axis: value[0] for axis, value in where.items()}}
-            )
-            refuse_unknown("axis", [figures[-1]["lines"]], list(axes))
-    return {key: value for key, value in found.items() if value} | chosen | ({"curves": figures} if figures else {})
+def _report(
+    given: Mapping[str, Any], top: GridSection, axes: Mapping[str, Any], cells: list[Cell], recipes: list[Recipe]
+) -> dict[str, Any]:
+    """How the records are shown: what is given, checked before anything is trained."""
+    content = dict(given)
+    baseline, test, curves = (content.pop(key, None) for key in ("baseline", "test", "curves"))
+    found: dict[str, Any] = {key: value for key, value in contents(build(ReportSection, content)).items() if value}
+    for key in ("rows", "columns"):
+        with within(key):
+            refuse_unknown("axis", found.get(key, ()), list(axes))
+    if both := [axis for axis in found.get("columns", ()) if axis in found.get("rows", ())]:
+        raise SettingsError(f"has {both[0]}, which is in rows too", "leave one of them out", key="columns")
+    groups = [{axis: value for axis, value in one.items() if axis not in top.pick} for one in cells]
+    _check_places(found, groups)
+    validation = recipes[0].stages[-1].validation
+    scores = list(dict.fromkeys([*validation.metrics, validation.goal]))
+    for name in found.get("metrics", ()):
+        if name not in scores:
+            raise SettingsError(f"holds {shown(name)}", f"choose from {', '.join(scores)}", key="metrics")
+    cell_of = partial(_cell, axes=axes, groups=groups, pick=top.pick)
+    found |= {} if baseline is None else {"baseline": cell_of(baseline, "baseline")}
+    found |= {} if test is None else {"test": [cell_of(one, "test") for one in _list(test, "test")]}
+    tables = [_inner_table(one, "curves") for one in _list([] if curves is None else curves, "curves")]
+    with within("curves"):
+        figures = [_curve(one, axes, top.pick, scores) for one in tables]
+    return found | ({"curves": figures} if figures else {})
 
 
-def _cell(given: Any, axes: Mapping[str, Any]) -> Cell:
-    table = _table(given, "cell")
-    refuse_unknown("axis", list(table), list(axes))
-    return {axis: _values(str(table[axis]), axis, axes[axis])[0] for axis in axes if axis in table}
+def _curve(figure: dict[str, Any], axes: Mapping[str, Any], pick: tuple[str, ...], scores: list[str]) -> dict[str, Any]:
+    where = _chosen_values(figure.pop("where", {}), "where", axes)
+    found = contents(build(CurveSection, figure))
+    free = [axis for axis in axes if axis not in pick]  # cells that differ only in what is picked are one
+    known = {"lines": free, "x": ["updates", "epochs", *free], "metric": ["", *scores]}
+    for key, names in known.items():
+        if found[key] not in names:
+            choices = ", ".join(filter(None, names))
+            raise SettingsError(f"is {shown(found[key])}", f"choose from {choices}", key=key)
+    return {key: value for key, value in found.items() if value} | {"where": where}
+
+
+def _check_places(found: Mapping[str, Any], groups: list[Cell]) -> None:
+    """Where rows are given, every cell has a place of its own in the table."""
+    places: dict[tuple[str | None, ...], Cell] = {}
+    for group in groups if "rows" in found else ():
+        place = tuple(group.get(axis) for axis in (*found["rows"], *found.get("columns", ())))
+        if (other := places.setdefault(place, group)) != group:
+            problem = f"and columns do not tell {cell_name(other)} from {cell_name(group)}"
+            raise SettingsError(problem, "add an axis to one of them", key="rows")
+
+
+def _cell(given: Any, key: str, axes: Mapping[str, Any], groups: list[Cell], pick: tuple[str, ...]) -> Cell:
+    """A cell, without what validation picks."""
+    chosen = _chosen_values(given, key, axes)
+    cell = {axis: value for axis, value in chosen.items() if axis not in pick}
+    fitting = [cell] if cell in groups else [group for group in groups if cell.items() <= group.items()]
+    if any(group != fitting[0] for group in fitting) or not fitting:
+        problem = f"is {cell_name(cell)}, which {'several cells are' if fitting else 'no cell is'}"
+        raise SettingsError(problem, "name one of the cells", key=key)
+    return cell
+
+
+def _chosen_values(given: Any, key: str, axes: Mapping[str, Any]) -> Cell:
+    """One value of each axis that is named."""
+    table = _inner_table(given, key)
+    with within(key):
+        refuse_unknown("axis", list(table), list(axes))
+        for axis, value in table.items():
+            if isinstance(value, list | Mapping):
+                raise SettingsError(f"is {shown(value)}", "name one value", key=axis)
+            with within(axis):
+                refuse_unknown("value", [str(value)], list(axes[axis]))
+    return {axis: str(table[axis]) for axis in axes if axis in table}
+
+
+def _inner_table(value: Any, key: str) -> dict[str, Any]:
+    if not isinstance(value, Mapping):
+        raise SettingsError("is not a table", f"write it as {key} = {{...}}", key=key)
+    return dict(value)
 
 
 def _list(value: Any, key: str) -> list[Any]:

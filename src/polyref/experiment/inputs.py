@@ -24,7 +24,8 @@ from polyref.data.opening import open_input
 from polyref.encode import VectorSettings
 from polyref.encode.opening import is_encoder
 from polyref.errors import InputError, OutputError
-from polyref.experiment.recipe import Recipe, Stage
+from polyref.example import Example
+from polyref.experiment.recipe import DataSection, Recipe, Stage
 from polyref.features.features import Features
 from polyref.feed import Stream, StreamSettings
 from polyref.files import reading
@@ -107,19 +108,22 @@ def _unreadable(path: str) -> str:
 # -- the training set -------------------------------------------------------------------------------------------------
 
 
-def expanded(stage: Stage, folder: Path, before: Callable[[str], None] = lambda path: None) -> str:
+def expanded(
+    stage: Stage, folder: Path, before: Callable[[str], None] = lambda path: None, *, make: bool = True
+) -> str:
     """The file to train on: the training set, or what it is expanded to, in a folder that stages and runs may share.
 
     A file takes its name when it is whole, and the name tells all that it was made from: what another stage has
-    expanded, or a run that was stopped, is not expanded again. `before` is told of a file that must be made.
+    expanded, or a run that was stopped, is not expanded again. `before` is told of a file that must be made; without
+    `make` none is made, and no path is given where one would be.
     """
     path, fields, settings, tools = (
-        cut_down(stage, folder),
+        cut_down(stage, folder, make=make),
         stage.data.fields,
         stage.expand.settings,
         stage.expand.tools,
     )
-    if not stage.expands:
+    if not stage.expands or not path:
         return path
     if settings.align.align == "hard":  # which asks no encoder
         tools = replace(tools, encoder=None, cache=None, vectors=VectorSettings())
@@ -131,12 +135,14 @@ def expanded(stage: Stage, folder: Path, before: Callable[[str], None] = lambda 
     how = asdict(settings), asdict(tools.vectors), tools.encoder, tools.language_model, asdict(fields)
     output = folder / f"expanded-{fingerprint(how, path, stamps)}.jsonl"
     if not output.exists():
+        if not make:
+            return ""
         before(path)
         expand_file(Job(path, str(output), settings, ReadSettings(fields=fields), tools))
     return str(output)
 
 
-def cut_down(stage: Stage, folder: Path) -> str:
+def cut_down(stage: Stage, folder: Path, *, make: bool = True) -> str:
     """The training set, or a file in this folder with those of its examples and references that are wanted."""
     data = stage.data
     wanted = data.examples, data.references, data.at_least, data.at_most
@@ -146,15 +152,28 @@ def cut_down(stage: Stage, folder: Path) -> str:
     stamps = [_stamp(Path(file)) for file in input.files]
     output = folder / f"taken-{fingerprint(wanted, data.train, stamps, asdict(data.fields))}.jsonl"
     if not output.exists():
+        if not make:
+            return ""
         most = data.at_most or math.inf
         found = [one for one in input.examples() if data.at_least <= len(one.references) <= most]
+        if not found:
+            problem = "no example has as many references as data.at_least and data.at_most ask for"
+            raise InputError(problem, "change them", file=data.train)
         if data.examples:
             drawn = sorted(found, key=lambda one: hashlib.blake2b(one.id.encode(), digest_size=16).digest())
             names = {one.id for one in drawn[: data.examples]}
             found = [one for one in found if one.id in names]
-        kept = (replace(one, references=one.references[: data.references or None]) for one in found)
-        write(kept, output, fields=data.fields)
+        write((_with_fewer(one, data) for one in found), output, fields=data.fields)
     return str(output)
+
+
+def _with_fewer(example: Example, data: DataSection) -> Example:
+    """An example with those of its gold references that are wanted."""
+    kept = example.references[: data.references or None]
+    if len(kept) < len(example.references) and example.pseudo_references:
+        problem = f"has pseudo-references made of more references than data.references = {data.references} keeps"
+        raise InputError(problem, "name the data set before it was expanded", file=data.train, line=example.line)
+    return replace(example, references=kept)
 
 
 def _stamp(path: Path) -> tuple[str, int, int]:

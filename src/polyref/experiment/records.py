@@ -11,6 +11,7 @@ import json
 import platform
 import re
 from collections import Counter
+from collections.abc import Sequence
 from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
@@ -21,16 +22,17 @@ from polyref.data import Input, ReadSettings, read
 from polyref.errors import InputError
 from polyref.experiment.folder import STEPS
 from polyref.experiment.grid import Cell, Grid, Job, cell_name
-from polyref.experiment.inputs import cut_down, expanded
+from polyref.experiment.inputs import check_files, cut_down, expanded
 from polyref.experiment.recipe import PERPLEXITY, Stage
-from polyref.files import write_whole
+from polyref.features.features import Features
+from polyref.files import write_whole, writing
 from polyref.model import load_model
-from polyref.score import evaluate
+from polyref.score import USUAL, evaluate
 from polyref.score.diversity import diversity
 from polyref.score.facts import facts
 from polyref.score.significance import Statistics
 
-DONE, TEST, OUTPUT = "done.json", "test.json", "test.jsonl"
+BEGUN, DONE, TEST, OUTPUT = "begun.json", "done.json", "test.json", "test.jsonl"
 _DIGITS = 6
 _ROWS = re.compile(r"\[[^\[\]{}\"]*\]")
 
@@ -48,10 +50,26 @@ def read_json(path: Path) -> Any:
 
 
 def write_json(path: Path, content: Any) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
     # Short lists stay on one line: a record is read by people, too.
     text = json.dumps(content, indent=1, ensure_ascii=False)
-    write_whole(path, (_ROWS.sub(lambda row: " ".join(row[0].split()), text) + "\n").encode())
+    with writing(path):
+        write_whole(path, (_ROWS.sub(lambda row: " ".join(row[0].split()), text) + "\n").encode())
+
+
+# -- what is there ----------------------------------------------------------------------------------------------------
+
+
+def is_trained(job: Job) -> bool:
+    return is_of(read_json(Path(job.stage.run.output) / DONE), job.inputs)
+
+
+def is_tested(job: Job) -> bool:
+    return is_of(read_json(Path(job.stage.run.output) / TEST), job.test_set)
+
+
+def is_of(found: Any, inputs: str) -> bool:
+    """Whether a file was made from inputs as they are now. Those of earlier versions do not tell: they are believed."""
+    return isinstance(found, dict) and found.get("inputs", inputs) == inputs
 
 
 # -- a cell -----------------------------------------------------------------------------------------------------------
@@ -72,6 +90,7 @@ def write_record(grid: Grid, cell: Cell, seed: int, job: Job) -> None:
             "cell": cell,
             "seed": seed,
             "job": job.name,
+            "inputs": job.inputs,
             "versions": {"polyref": __version__, "python": platform.python_version()}
             | {name: version(name) for name in ("torch", "numpy", "tokenizers", "sacrebleu")},
             "settings": content,
@@ -100,21 +119,23 @@ def write_done(job: Job, updates: int, epochs: int, best_updates: int) -> None:
     folder = Path(job.stage.run.output)
     seconds = max((step["seconds"] for step in _steps(folder)), default=0.0)
     found = {"updates": updates, "epochs": epochs, "best_updates": best_updates, "seconds": seconds}
-    write_json(folder / DONE, found)
+    write_json(folder / DONE, {**found, "inputs": job.inputs})
 
 
-def write_test(stage: Stage) -> None:
+def write_test(job: Job) -> None:
     """Generate for the test set, and score it: the scores, and what each example adds to them."""
+    stage = job.stage
     folder, validation = Path(stage.run.output), stage.validation
     examples = list(read(stage.data.test, stage.data.fields))
     trained = load_model(folder, "cpu")
-    features = (stage.data.features or None) if trained.source is None else None
+    features = Features.open(stage.data.features, stage.data.feature_ids or None) if stage.data.features else None
     found = trained.generate([example.source for example in examples], features=features, batch=validation.at_once)
     texts = [best.text for best, *_ in found]
     lines = (json.dumps({"id": one.id, "hypothesis": text}) for one, text in zip(examples, texts, strict=True))
-    write_whole(folder / OUTPUT, "".join(f"{line}\n" for line in lines).encode())
+    with writing(folder / OUTPUT):
+        write_whole(folder / OUTPUT, "".join(f"{line}\n" for line in lines).encode())
     references = [[reference.text for reference in example.references] for example in examples]
-    metrics = [name for name in validation.metrics if name != PERPLEXITY]
+    metrics = [name for name in validation.metrics if name != PERPLEXITY] or USUAL
     folds = validation.fold_case or trained.fold_case
     scores = evaluate(
         texts, references, metrics=metrics, tokenizer=validation.tokenizer, fold_case=folds, allow_empty=True
@@ -122,8 +143,8 @@ def write_test(stage: Stage) -> None:
     shown = {name: {"score": round(one.score, _DIGITS), "signature": one.signature} for name, one in scores.items()}
     per_example = {name: Statistics.of(name, one).entry() for name, one in scores.items()}
     extra = _extra([example.source for example in examples], texts, references)
-    content = {"examples": len(examples), "scores": shown, "extra": extra, "per_example": per_example}
-    write_json(folder / TEST, content)
+    content = {"inputs": job.test_set, "examples": len(examples), "scores": shown, "extra": extra}
+    write_json(folder / TEST, {**content, "per_example": per_example})
 
 
 def _extra(sources: list[Any], texts: list[str], references: list[list[str]]) -> dict[str, float]:
@@ -139,9 +160,10 @@ def _extra(sources: list[Any], texts: list[str], references: list[list[str]]) ->
 # -- the grid ---------------------------------------------------------------------------------------------------------
 
 
-def write_grid(grid: Grid) -> None:
-    """What the grid is, and what its data are; the training sets must have been expanded."""
+def write_grid(grid: Grid, cells: Sequence[int]) -> None:
+    """What the grid is, and what its data are. Those of `cells` are there; those of other cells may not be."""
     stages = [recipe.stages[-1] for recipe in grid.recipes]
+    made = [cell for cell in range(len(grid.cells)) if cell in cells or _is_made(grid, cell)]
     write_json(
         grid.records / "grid.json",
         {
@@ -152,38 +174,74 @@ def write_grid(grid: Grid) -> None:
             "pick": grid.top.pick,
             "goal": stages[0].validation.goal,
             "report": {"title": grid.name, "metrics": stages[0].validation.metrics, **grid.report},
-            "data": _data(grid),
-            "expansions": _expansions(grid),
+            "jobs": _jobs(grid),
+            "data": _data(grid, made),
+            "expansions": _expansions(grid, made),
         },
     )
 
 
-def _data(grid: Grid) -> list[dict[str, Any]]:
-    """How large each set is."""
-    found: dict[tuple[str, str], dict[str, Any]] = {}
-    for recipe in grid.recipes:
-        for stage in recipe.stages:
+def _jobs(grid: Grid) -> dict[str, dict[str, str]]:
+    """What each record must be of: those of other settings or data may still lie there."""
+    found = {}
+    for number, cell in enumerate(grid.cells):
+        for seed in grid.top.seeds:
+            job = grid.jobs(number, seed)[-1]
+            found[record_path(grid, cell, seed).stem] = {
+                "job": job.name,
+                "inputs": job.inputs,
+                "test_set": job.test_set,
+            }
+    return found
+
+
+def _is_made(grid: Grid, cell: int) -> bool:
+    """Whether all data of a cell are there."""
+    recipe = grid.recipes[cell]
+    try:
+        check_files(recipe)
+        return all(expanded(stage, grid.output, make=False) for stage in recipe.stages)
+    except InputError:
+        return False
+
+
+def _data(grid: Grid, cells: Sequence[int]) -> list[dict[str, Any]]:
+    """How large each set is; where a part has several, each is named by what its cells share."""
+    users: dict[tuple[str, str], list[tuple[int, Stage]]] = {}
+    for cell in cells:
+        for stage in grid.recipes[cell].stages:
             train = cut_down(stage, grid.output)
             for part, path in (("train", train), ("dev", stage.data.dev), ("test", stage.data.test)):
                 name = f"{part} ({stage.name})" if part == "train" and stage.name else part
-                if path and (name, path) not in found:
-                    counts = [len(one.references) for one in read(path, stage.data.fields)]
-                    sizes = {"examples": len(counts), "references": sum(counts), "least": min(counts)}
-                    found[name, path] = {"part": name, **sizes, "most": max(counts)}
-    order = {"train": 0, "dev": 1, "test": 2}
-    return sorted(found.values(), key=lambda one: order[one["part"].split()[0]])
-
-
-def _expansions(grid: Grid) -> list[dict[str, Any]]:
-    """Of each expanded training set: how many sentences lattices have, in powers of two, and who fell short."""
-    users: dict[str, list[int]] = {}
-    for number, recipe in enumerate(grid.recipes):
-        for stage in recipe.stages:
-            if stage.expands:
-                users.setdefault(expanded(stage, grid.output), []).append(number)
+                if path:
+                    users.setdefault((name, path), []).append((cell, stage))
+    names = Counter(name for name, _ in users)
     found = []
-    for path, cells in users.items():
-        stage = next(stage for stage in grid.recipes[cells[0]].stages if stage.expands)
+    for (name, path), own in users.items():
+        counts = [len(one.references) for one in read(path, own[0][1].data.fields)]
+        values = _shared(grid, own).values() if names[name] > 1 else ()
+        sizes = {"examples": len(counts), "references": sum(counts), "least": min(counts), "most": max(counts)}
+        found.append({"part": " ".join([name, *values]), **sizes})
+    order = {"train": 0, "dev": 1, "test": 2}
+    return sorted(found, key=lambda one: order[one["part"].split()[0]])
+
+
+def _shared(grid: Grid, own: Sequence[tuple[int, Stage]]) -> Cell:
+    """The values that some cells have in common."""
+    first = grid.cells[own[0][0]]
+    return {axis: value for axis, value in first.items() if all(grid.cells[cell].get(axis) == value for cell, _ in own)}
+
+
+def _expansions(grid: Grid, cells: Sequence[int]) -> list[dict[str, Any]]:
+    """Of each expanded training set: how many sentences lattices have, in powers of two, and who fell short."""
+    users: dict[str, list[tuple[int, Stage]]] = {}
+    for number in cells:
+        for stage in grid.recipes[number].stages:
+            if stage.expands:
+                users.setdefault(expanded(stage, grid.output), []).append((number, stage))
+    found = []
+    for path, own in users.items():
+        stage = own[0][1]
         wanted = stage.expand.settings.per_example
         possible: Counter[int] = Counter()
         short = 0
@@ -191,11 +249,15 @@ def _expansions(grid: Grid) -> list[dict[str, Any]]:
             short += len(example.pseudo_references) + len(example.references) < wanted
             if example.lattice is not None:
                 possible[example.lattice.sentences.bit_length() - 1] += 1
-        shared = {
-            axis: value
-            for axis, value in grid.cells[cells[0]].items()
-            if all(grid.cells[cell].get(axis) == value for cell in cells)
-        }
         powers = {str(2**power): count for power, count in sorted(possible.items())}
-        found.append({"cell_keys": shared, "per_example": wanted, "short": short, "possible": powers})
+        users_of = [grid.cells[cell] for cell, _ in own]
+        found.append(
+            {
+                "cell_keys": _shared(grid, own),
+                "cells": users_of,
+                "per_example": wanted,
+                "short": short,
+                "possible": powers,
+            }
+        )
     return found

@@ -13,6 +13,7 @@ from __future__ import annotations
 import fnmatch
 import json
 import math
+import os
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
@@ -24,19 +25,23 @@ from typing import Any
 import numpy as np
 
 from polyref.data import Input, ReadSettings
-from polyref.data.corpus import open_index
-from polyref.errors import PolyrefError, SettingsError
+from polyref.data.corpus import Corpus, open_index
+from polyref.errors import InputError, PolyrefError, SettingsError
 from polyref.experiment.folder import STEPS, make_folder
 from polyref.experiment.grid import Cell, Grid, Job, cell_name
 from polyref.experiment.inputs import check_files, expanded
 from polyref.experiment.recipe import Recipe, Stage
 from polyref.experiment.records import (
+    BEGUN,
     DONE,
-    TEST,
+    is_of,
+    is_tested,
+    is_trained,
     read_json,
     record_path,
     write_done,
     write_grid,
+    write_json,
     write_record,
     write_test,
 )
@@ -57,8 +62,7 @@ class Task:
 
     @property
     def is_done(self) -> bool:
-        folder = Path(self.job.stage.run.output)
-        return (folder / DONE).exists() and (not self.test or (folder / TEST).exists())
+        return is_trained(self.job) and (not self.test or is_tested(self.job))
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,8 +130,9 @@ class Run:
     def record(self, cell: int, seed: int) -> dict[str, Any] | None:
         """The record of a cell, if it is of this grid as it is now."""
         if (cell, seed) not in self._records:
-            found = read_json(record_path(self.grid, self.grid.cells[cell], seed))
-            if not isinstance(found, dict) or found.get("job") != self.job(cell, seed).name:
+            found, job = read_json(record_path(self.grid, self.grid.cells[cell], seed)), self.job(cell, seed)
+            is_whole = isinstance(found, dict) and {"job", "best", "test", "updates", "seconds"} <= found.keys()
+            if not is_whole or found["job"] != job.name or not is_of(found, job.inputs):
                 return None
             self._records[cell, seed] = found
         return self._records[cell, seed]
@@ -142,7 +147,7 @@ class Run:
 
     def has_record(self, cell: int, seed: int, task: Task) -> bool:
         found = self.record(cell, seed)
-        return found is not None and (not task.test or found["test"] is not None)
+        return found is not None and (not task.test or is_of(found["test"], task.job.test_set))
 
     # -- how long it takes --------------------------------------------------------------------------------------
 
@@ -153,13 +158,16 @@ class Run:
         return self._updates[job.name]
 
     def seconds_per_pair(self) -> float | None:
-        """Measured on the cells that have a record."""
-        found = []
+        """Measured on the cells that have a record; before there is one, on those that have begun."""
+        done, begun = [], []
         for cell in range(len(self.grid.cells)):
             for seed in self.grid.top.seeds:
                 if (record := self.record(cell, seed)) is not None:
                     pairs = self.grid.recipes[cell].stages[-1].batch.pairs or 1
-                    found.append(record["seconds"] / (record["updates"] * pairs))
+                    done.append(record["seconds"] / (record["updates"] * pairs))
+                elif not done:
+                    begun += [_rate(job) for job in (self.job(cell, seed), self.job(cell, seed).before) if job]
+        found = done or [rate for rate in begun if rate]
         return mean(found) if found else None
 
     def seconds_left(self, jobs: int) -> float | None:
@@ -170,12 +178,13 @@ class Run:
         chosen = self._chosen()
         for seed in self.grid.top.seeds:
             for cell in self.cells:
-                job = self.job(cell, seed)
                 is_open = cell in chosen or seed == self.grid.top.seeds[0]
-                if is_open and job.name not in seen and self.record(cell, seed) is None:
+                job = self.job(cell, seed) if is_open and self.record(cell, seed) is None else None
+                while job is not None and job.name not in seen and not is_trained(job):
                     seen.add(job.name)
-                    updates = max(0, self.updates_of(job) - _updates_done(job))
+                    updates = max(0, self.updates_of(job) - _stands(job)[0])
                     left += updates * (job.stage.batch.pairs or 1) * rate
+                    job = job.before
         return left / jobs
 
 
@@ -189,7 +198,7 @@ def planned_updates(stage: Stage) -> int:
     data, fit, by = stage.data, stage.fit, stage.schedule
     if fit.epochs is None and fit.updates is not None:
         return fit.updates
-    numbers = open_index(Input.of(data.train, ReadSettings(fields=data.fields))).numbers
+    numbers = _index(stage, data.train).numbers
     gold, pseudo = numbers["gold"].astype(np.int64), numbers["pseudo"].astype(np.int64)
     taken = (gold >= data.at_least) & (gold <= (data.at_most or math.inf))
     gold, pseudo = gold[taken], pseudo[taken]
@@ -209,14 +218,21 @@ def planned_updates(stage: Stage) -> int:
     return int(min(fit.most_epochs * per_epoch, fit.updates or math.inf))
 
 
-def _updates_done(job: Job) -> int:
-    """Where a job stands by its log."""
+def _stands(job: Job) -> tuple[int, float]:
+    """Where a job stands by its log: updates and seconds."""
     try:
         with (Path(job.stage.run.output) / STEPS).open("rb") as file:
             file.seek(max(0, file.seek(0, 2) - 4096))
-            return int(json.loads(file.read().splitlines()[-1])["updates"])
+            last = json.loads(file.read().splitlines()[-1])
+            return int(last["updates"]), float(last["seconds"])
     except (OSError, ValueError, LookupError):
-        return 0
+        return 0, 0.0
+
+
+def _rate(job: Job) -> float:
+    """Seconds per pair of a job that has begun, else 0."""
+    updates, seconds = _stands(job)
+    return seconds / (updates * (job.stage.batch.pairs or 1)) if updates else 0.0
 
 
 # -- running ----------------------------------------------------------------------------------------------------------
@@ -240,17 +256,20 @@ def run_grid(
     with taken(make_folder(grid.output)):
         _expand(run, jobs, say)
         make_folder(grid.records)
-        write_grid(grid)
+        write_grid(grid, run.cells)
         at_work: dict[str, str] = {}
         work = partial(_worker, str(grid.output))
         _record_what_is_done(run, say)
-        for found in as_done(partial(_next_task, run, at_work), work, workers=jobs, every=_EVERY):
+        if all(run.has_record(*one) for one in run.wanted()):
+            return
+        workers = min(jobs, len(run.cells) * len(grid.top.seeds))
+        for found in as_done(partial(_next_task, run, at_work), work, workers=workers, every=_EVERY):
             if found is not None:
                 task, result = found
-                at_work.pop(task.job.name)
+                label = at_work.pop(task.job.name)
                 if isinstance(result, PolyrefError):
                     run.failed[task.job.name] = str(result)
-                    say(f"{task.job.name} failed: {result}")
+                    say(f"{label} failed ({task.job.name}): {result}")
                 elif isinstance(result, Exception):
                     raise result
                 _record_what_is_done(run, say)
@@ -262,9 +281,18 @@ def _expand(run: Run, jobs: int, say: Callable[[str], None]) -> None:
     for cell in run.cells:
         for stage in run.grid.recipes[cell].stages:
             if stage.expands:
-                tools = replace(stage.expand.tools, workers=jobs)
+                tools = replace(stage.expand.tools, workers=min(jobs, os.cpu_count() or 1))
                 stage = replace(stage, expand=replace(stage.expand, tools=tools))
-            expanded(stage, run.grid.output, lambda path: say(f"expanding {path}"))
+            _index(stage, expanded(stage, run.grid.output, lambda path: say(f"expanding {path}")))
+
+
+def _index(stage: Stage, path: str) -> Corpus:
+    """A training set with its index, made anew where the file has changed: jobs look at contents themselves."""
+    input = Input.of(path, ReadSettings(fields=stage.data.fields))
+    try:
+        return open_index(input)
+    except InputError:
+        return open_index(input, renew=True)
 
 
 def _next_task(run: Run, at_work: dict[str, str]) -> Task | None:
@@ -313,9 +341,12 @@ def _worker(output: str) -> Callable[[Task], None]:
 
 def _work(output: str, task: Task) -> None:
     stage, folder = task.job.stage, Path(task.job.stage.run.output)
-    if not (folder / DONE).exists():
+    if not is_trained(task.job):
+        if (folder / DONE).exists() or not is_of(read_json(folder / BEGUN) or {}, task.job.inputs):
+            shutil.rmtree(folder)  # what it reads has changed since
+        write_json(make_folder(folder) / BEGUN, {"inputs": task.job.inputs})
         (trained,) = train_recipe(Recipe(output, (stage,)))
         write_done(task.job, trained.updates, trained.epochs, trained.best_updates)
         shutil.rmtree(folder / _CHECKPOINTS, ignore_errors=True)  # as large as three models
-    if task.test:
-        write_test(stage)
+    if task.test and not is_tested(task.job):
+        write_test(task.job)

@@ -109,12 +109,11 @@ def _ended(run: _Run, on_step: Callable[[Step], None]) -> Counters:
     if counters.is_unjudged:
         is_new = counters.extra is None
         value = counters.extra = _validated(run) if counters.extra is None else counters.extra
-        if is_new:
-            run.save()
         counters = replace(counters, history=[*counters.history])
         is_best = _judge(value, counters, run.settings)
-        if is_new:
+        if is_new:  # told before it is saved: whoever is killed between the two tells it again
             on_step(_step("end", counters, validation=value, is_best=is_best))
+            run.save()
     run.processes.wait()
     if is_best:
         _give(model, run.state.average)

@@ -19,7 +19,7 @@ from polyref.report.case import Case, find_case
 from polyref.report.figures import Picture, figures_of
 from polyref.report.forms import Table, as_csv, as_latex, as_markdown, in_markdown
 from polyref.report.records import Records, read_records
-from polyref.report.tables import tables_of
+from polyref.report.tables import counted, tables_of
 
 AnyPath = str | PathLike[str]
 REPORT = "report.md"
@@ -65,7 +65,9 @@ def _state(records: Records) -> str:
     versions = dict.fromkeys(f"{name} {version}" for run in records.runs for name, version in run.versions.items())
     by = f" Versions: {', '.join(versions)}." if versions else ""
     seeds = f"seed {records.seeds[0]}" if len(records.seeds) == 1 else f"seeds {', '.join(map(str, records.seeds))}"
-    return f"{len(records.runs):,} of {records.planned:,} planned runs are there ({seeds}).{by}"
+    others = f" Left out: {counted(records.left_out, 'record')} of other cells, seeds, settings or data."
+    state = f"{len(records.runs):,} of {records.planned:,} planned runs are there ({seeds})."
+    return state + (others if records.left_out else "") + by
 
 
 def _with_table(table: Table, prefix: str, contents: dict[str, bytes]) -> str:

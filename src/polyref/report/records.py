@@ -47,8 +47,10 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Tested:
-    """`signatures` say how scores were computed; `per_example` has the statistics that comparisons need."""
+    """`signatures` say how scores were computed; `per_example` has the statistics that comparisons need; `inputs`
+    changes with the contents of the test set, where that is known."""
 
+    inputs: str
     examples: int
     scores: Mapping[str, float]
     signatures: Mapping[str, str]
@@ -112,12 +114,16 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Expansion:
-    """`possible[k]`: examples whose lattice has at least 2^k sentences, and fewer than 2^(k+1)."""
+    """`possible[k]`: examples whose lattice has at least 2^k sentences, and fewer than 2^(k+1).
+
+    `cell` is what all cells with this expansion share; `shown` has all their values.
+    """
 
     cell: Cell
     per_example: int
     short: int
     possible: Mapping[int, int]
+    shown: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +147,7 @@ class Records:
     data: tuple[Part, ...]
     expansions: tuple[Expansion, ...]
     planned: int
+    left_out: int  # records of cells, seeds or settings that the grid had before
     runs: tuple[Run, ...] = field(repr=False)
 
     def order(self, cell: Cell, axes: Sequence[str]) -> tuple[int, ...]:
@@ -165,14 +172,12 @@ def read_records(folder: str | Path) -> Records:
     axes = _axes(grid)
     cells = [_cell(one, axes) for one in grid.tables("cells")]
     seeds = tuple(grid.list_of("seeds", int))
-    for key, found in (("cells", cells), ("seeds", seeds)):
-        if not found:
+    for key, given in (("cells", cells), ("seeds", seeds)):
+        if not given:
             grid.refuse(f'"{key}" is empty')
     pick = _names(grid, "pick", axes)
     goal = grid.get("goal", str)
-    with reading(folder):
-        files = sorted(path for path in place.iterdir() if path.suffix == ".json" and path.name != GRID)
-    runs = [_run(_Table.read(path, f"{_AGAIN}, or move the file away"), cells, seeds, axes) for path in files]
+    runs, left_out = _runs(place, grid, cells, seeds)
     _check_once(runs)
     groups = _grouped(cells, runs, seeds, pick, goal)
     layout = grid.table("report")
@@ -207,6 +212,7 @@ def read_records(folder: str | Path) -> Records:
         data=tuple(_part(one) for one in grid.tables("data", [])),
         expansions=tuple(_expansion(one, axes) for one in grid.tables("expansions", [])),
         planned=len(cells) + (len(seeds) - 1) * len(groups),
+        left_out=left_out,
         runs=tuple(runs),
     )
 
@@ -302,7 +308,7 @@ def _curves(table: _Table, axes: Mapping[str, Sequence[str]], goal: str) -> Curv
         if name not in known:
             table.refuse(f'"{table.at}{key}" is "{name}"', f"choose from {', '.join(known)}")
     place = _cell(_Table(where, table.file, table.cure, f"{table.at}where."), axes)
-    return Curves(table.get("title", str, ""), lines, place, x, table.get("metric", str, goal))
+    return Curves(table.get("title", str, ""), lines, place, x, table.get("metric", str, goal) or goal)
 
 
 def _part(table: _Table) -> Part:
@@ -318,15 +324,42 @@ def _expansion(table: _Table, axes: Mapping[str, Sequence[str]]) -> Expansion:
             table.refuse(f'"{table.at}possible" has the key "{power}", which is not a power of two')
         possible[number.bit_length() - 1] = count
     cell = _cell(table.table("cell_keys"), axes)
-    return Expansion(cell, table.get("per_example", int), table.get("short", int), dict(sorted(possible.items())))
+    users = [_cell(one, axes) for one in table.tables("cells", [])]
+    values = {axis: list(dict.fromkeys(user[axis] for user in users if axis in user)) for axis in axes}
+    shown = cell if not users else {axis: ", ".join(found) for axis, found in values.items() if found}
+    counts = table.get("per_example", int), table.get("short", int)
+    return Expansion(cell, *counts, dict(sorted(possible.items())), shown)
 
 
-def _run(table: _Table, cells: Sequence[Cell], seeds: Sequence[int], axes: Mapping[str, Sequence[str]]) -> Run:
-    cell, seed = _cell(table.table("cell"), axes), table.get("seed", int)
-    if cell not in cells:
-        table.refuse(f"{GRID} does not plan the cell {shown(cell)}")
-    if seed not in seeds:
-        table.refuse(f"{GRID} does not plan the seed {seed}")
+def _runs(folder: Path, grid: _Table, cells: Sequence[Cell], seeds: Sequence[int]) -> tuple[list[Run], int]:
+    """The runs that the grid plans, and how many others there are."""
+    with reading(folder):
+        files = sorted(path for path in folder.iterdir() if path.suffix == ".json" and path.name != GRID)
+    found = [_Table.read(path, f"{_AGAIN}, or move the file away") for path in files]
+    jobs = grid.optional("jobs")
+    runs = [_run(table, jobs) for table in found if _is_planned(table, cells, seeds, jobs)]
+    return runs, len(files) - len(runs)
+
+
+def _is_planned(table: _Table, cells: Sequence[Cell], seeds: Sequence[int], jobs: _Table | None) -> bool:
+    """Whether a record is of the grid as it is now. It may have had other cells, seeds, settings or data before."""
+    if table.values("cell", str) not in cells or table.get("seed", int) not in seeds:
+        return False
+    planned = _job(table, jobs)
+    return all(table.content.get(key, planned.get(key)) == planned.get(key) for key in ("job", "inputs") if planned)
+
+
+def _job(table: _Table, jobs: _Table | None) -> Mapping[str, Any]:
+    """What the grid says about the job of a record; those of earlier versions say nothing."""
+    name = Path(table.file).stem
+    return jobs.table(name).content if jobs is not None and name in jobs.content else {}
+
+
+def _run(table: _Table, jobs: _Table | None) -> Run:
+    cell, seed = table.values("cell", str), table.get("seed", int)
+    test = _test(table.table("test")) if table.get("test", dict | None, {}) else None
+    if test is not None and test.inputs and test.inputs != _job(table, jobs).get("test_set", test.inputs):
+        test = None  # of the test set as it was before
     best = table.table("best")
     return Run(
         file=table.file,
@@ -339,7 +372,7 @@ def _run(table: _Table, cells: Sequence[Cell], seeds: Sequence[int], axes: Mappi
         updates=table.get("updates", int),
         epochs=table.get("epochs", int),
         best=Point(best.get("updates", int), 0, best.values("scores", int | float)),
-        test=_test(table.table("test")) if table.get("test", dict | None, {}) else None,
+        test=test,
         versions=table.values("versions", str) if "versions" in table.content else {},
     )
 
@@ -353,6 +386,7 @@ def _test(table: _Table) -> Tested:
         if len(rows) != examples:
             table.refuse(f'"test.per_example.{name}" is for {len(rows):,} examples, and there are {examples:,}')
     return Tested(
+        table.get("inputs", str, ""),
         examples,
         {name: one.get("score", int | float) for name, one in scored.items()},
         {name: one.get("signature", str) for name, one in scored.items()},
@@ -376,6 +410,11 @@ def _check_once(runs: Sequence[Run]) -> None:
                 f"{one.test.examples:,} examples, and that of {Path(tested[0].file).name} {tested[0].test.examples:,}"
             )
             raise InputError(f"the test set has {sizes}", "test all cells on the same examples", file=one.file)
+    known = [run for run in tested if run.test and run.test.inputs]
+    for one in known:
+        if one.test and known[0].test and one.test.inputs != known[0].test.inputs:
+            problem = f"the test set has other contents than that of {Path(known[0].file).name}"
+            raise InputError(problem, _AGAIN, file=one.file)
 
 
 def _grouped(

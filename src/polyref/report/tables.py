@@ -79,17 +79,18 @@ def expansions_table(records: Records) -> Table | None:
     """How many examples have fewer references than wanted, and how large lattices are."""
     if not records.expansions:
         return None
-    axes = [axis for axis in records.axes if any(axis in one.cell for one in records.expansions)]
+    axes = [axis for axis in records.axes if len({one.shown.get(axis) for one in records.expansions}) > 1]
+    axes = axes or [axis for axis in records.axes if any(axis in one.cell for one in records.expansions)]
     rows, numbers = [], []
     for one in records.expansions:
         examples = sum(one.possible.values())
         middle = _median_power(one.possible)
         share = f" ({one.short / examples:.1%})" if examples else ""
         size = "" if middle is None else "1" if middle == 0 else f"{2**middle:,} to {2 ** (middle + 1) - 1:,}"
-        texts = [*(one.cell.get(axis, "") for axis in axes), f"{one.per_example:,}", f"{one.short:,}{share}", size]
+        texts = [*(one.shown.get(axis, "") for axis in axes), f"{one.per_example:,}", f"{one.short:,}{share}", size]
         rows.append([Cell(text) for text in texts])
         numbers.append(
-            {axis: one.cell.get(axis) for axis in axes}
+            {axis: one.shown.get(axis) for axis in axes}
             | {"per_example": one.per_example, "short": one.short, "examples": examples}
             | {"median_at_least": None if middle is None else 2**middle}
         )
@@ -275,8 +276,14 @@ def _gain(records: Records, group: Group, metric: str) -> str:
 def _gain_number(records: Records, group: Group, metric: str) -> dict[str, Any]:
     ours = _known(_tested(metric), group.tested)
     theirs = _known(_tested(metric), records.baseline.tested) if records.baseline is not None else []
-    known = ours and theirs and group is not records.baseline
+    known = ours and theirs and group is not records.baseline and _is_comparable(group, records.baseline, metric)
     return {"gain": fmean(ours) - fmean(theirs) if known else None}
+
+
+def _is_comparable(group: Group, baseline: Group | None, metric: str) -> bool:
+    """Whether two groups were scored in the same way."""
+    runs = [run for one in (group, baseline) if one for run in one.tested]
+    return len({run.test.signatures.get(metric) for run in runs if run.test}) <= 1
 
 
 def _signed(number: float, digits: int) -> str:
@@ -316,12 +323,14 @@ def comparisons_table(records: Records) -> Table | None:
     rows: list[list[Cell]] = []
     numbers: list[dict[str, object]] = []
     blocks = []
+    is_one_each = True
     for group in others:
         blocks.append(len(rows))
         for metric in records.metrics:
             ours, theirs = _statistics(group, metric), _statistics(baseline, metric)
-            if not ours or not theirs:
+            if not ours or not theirs or not _is_comparable(group, baseline, metric):
                 continue
+            is_one_each &= len(ours) == len(theirs) == 1
             found, digits = compare(ours, theirs), digits_of(metric)
             low, high = (_signed(limit, digits) for limit in (found.low, found.high))
             texts = [*_labels(records, group, axes), title_of(metric), _signed(found.difference, digits)]
@@ -333,6 +342,9 @@ def comparisons_table(records: Records) -> Table | None:
             numbers.append({**cell, "metric": metric, **asdict(found), **seeds})
     if not rows:
         return None
+    drawn = "Seeds and examples are drawn together."
+    if is_one_each:
+        drawn = "One seed each: examples are drawn; whether other seeds would differ is not tested."
     titles = [*map(capital, axes), "Metric", "Difference", "95 % interval", "p, bootstrap", "p, randomisation"]
     return Table(
         "comparisons",
@@ -341,7 +353,7 @@ def comparisons_table(records: Records) -> Table | None:
         rows,
         len(axes) + 1,
         numbers,
-        ["Seeds and examples are drawn together. p-values are two-sided and not corrected for several comparisons."],
+        [f"{drawn} p-values are two-sided and not corrected for several comparisons."],
         blocks[1:],
     )
 
