@@ -57,6 +57,10 @@ class Usage:
     common: Mapping[str, int] = field(default_factory=dict)
     alternatives: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
+    def __reduce__(self) -> tuple[object, ...]:
+        # What is remembered stays behind when a copy goes to another process.
+        return Usage, (self.repeated, self.common, self.alternatives)
+
     def may_repeat(self, word: str) -> bool:
         """Whether people may say a word twice in one reference. Without evidence: short words, as in "a" and "of"."""
         known = self.repeated.get(word)
