@@ -13,7 +13,7 @@ pytest.importorskip("matplotlib")
 from polyref.errors import InputError
 from polyref.report import write_report
 
-TABLES = ("data", "expansions", "validation", "test", "comparisons")
+TABLES = ("data", "expansions", "validation", "test", "outputs", "comparisons")
 FIGURES = ("possible", "curves-1", "curves-2")
 
 

@@ -182,7 +182,7 @@ def test_the_test_table_has_the_gain_over_the_baseline(records: Records):
     assert table.rows[3][3].text.endswith(f"({'+' if gain > 0 else '−'}{abs(gain):.2f})")
     assert "(" not in table.rows[1][3].text
     assert table.rows[1][1].text == "sample-one*"
-    assert [cell.text for cell in table.header[0]][-2:] == ["Distinct outputs", "Updates"]
+    assert [cell.text for cell in table.header[0]][-2:] == ["CIDEr", "Updates"]
     assert table.fine_print[0] == "BLEU: nrefs:5|case:lc|tok:13a|version:2.6.0"
 
 
@@ -272,3 +272,13 @@ def test_an_expansion_is_named_by_the_cells_that_use_it(tmp_path: Path):
         "uniform, shuffle | hard | 20 | 0 (0.0%) | 1",
         "shuffle | soft | 20 | 0 (0.0%) | 1",
     ]
+
+
+def test_what_else_is_known_of_outputs_has_a_table_of_its_own(records: Records):
+    found = tables.outputs_table(records)
+    assert found is not None
+    group = next(group for group in records.test if group.tested)
+    seen = [run.test.extra["distinct outputs"] for run in group.tested if run.test]
+    assert lines(found)[0].endswith("| Distinct outputs")
+    assert found.numbers[0]["distinct outputs"] == fmean(seen)
+    assert all("Distinct" not in line for line in lines(tables.test_table(records)))

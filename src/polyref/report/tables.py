@@ -28,7 +28,7 @@ Place = tuple[str | None, ...]
 
 def tables_of(records: Records) -> list[Table]:
     """All tables that the records have something for."""
-    made = (data_table, expansions_table, validation_table, test_table, comparisons_table)
+    made = (data_table, expansions_table, validation_table, test_table, outputs_table, comparisons_table)
     return [table for make in made if (table := make(records)) is not None]
 
 
@@ -238,7 +238,6 @@ def test_table(records: Records) -> Table | None:
         return None
     axes = [axis for axis in (*records.rows, *records.columns) if any(axis in group.cell for group in records.test)]
     picked = [axis for axis in records.pick if any(axis in group.picked for group in groups)]
-    extra = list(dict.fromkeys(name for group in groups for run in group.tested if run.test for name in run.test.extra))
     rows, numbers = [], []
     leaders = {metric: _leaders(groups, metric, lambda group: group.tested, _tested(metric)) for metric in metrics}
     for group in records.test:
@@ -251,10 +250,9 @@ def test_table(records: Records) -> Table | None:
                 numbers.append(
                     _numbers(records, group, metric, scores, group.tested) | _gain_number(records, group, metric)
                 )
-        cells += [Cell(_mean_of(name, group)) for name in extra]
         cells += [Cell(_updates(group.tested)), *(Cell(group.picked.get(axis, "")) for axis in picked)]
         rows.append(cells)
-    titles = [*axes, *map(title_of, metrics), *extra, "updates", *picked]
+    titles = [*axes, *map(title_of, metrics), "updates", *picked]
     examples = next(run.test.examples for group in groups for run in group.tested if run.test)
     return Table(
         "test",
@@ -266,6 +264,24 @@ def test_table(records: Records) -> Table | None:
         _notes(records, gains=records.baseline is not None and bool(records.baseline.tested)),
         fine_print=list(_signatures(groups, metrics)),
     )
+
+
+def outputs_table(records: Records) -> Table | None:
+    """What else is known of the test outputs: how varied they are, which facts they lack."""
+    groups = [group for group in records.test if group.tested]
+    known = [run.test.extra for group in groups for run in group.tested if run.test]
+    names = list(dict.fromkeys(name for extra in known for name in extra))
+    if not names:
+        return None
+    axes = [axis for axis in (*records.rows, *records.columns) if any(axis in group.cell for group in groups)]
+    rows, numbers = [], []
+    for group in groups:
+        values = {name: _extras(name, group) for name in names}
+        rows.append([Cell(text) for text in (*_labels(records, group, axes), *map(_mean_of, values.values()))])
+        means = {name: fmean(some) if some else None for name, some in values.items()}
+        numbers.append({**{axis: group.cell.get(axis) for axis in axes}, **means})
+    titles = [[Cell(capital(title)) for title in (*axes, *names)]]
+    return Table("outputs", "Outputs for the test set, means over seeds.", titles, rows, len(axes), numbers)
 
 
 def _gain(records: Records, group: Group, metric: str) -> str:
@@ -291,8 +307,11 @@ def _signed(number: float, digits: int) -> str:
     return ("−" if number < 0 and float(text) else "+") + text
 
 
-def _mean_of(name: str, group: Group) -> str:
-    values = [run.test.extra[name] for run in group.tested if run.test and name in run.test.extra]
+def _extras(name: str, group: Group) -> list[float]:
+    return [run.test.extra[name] for run in group.tested if run.test and name in run.test.extra]
+
+
+def _mean_of(values: Sequence[float]) -> str:
     if not values:
         return ""
     return f"{fmean(values):,.0f}" if all(isinstance(value, int) for value in values) else f"{fmean(values):,.3f}"
