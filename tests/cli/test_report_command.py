@@ -20,7 +20,7 @@ def records(tmp_path: Path) -> Path:
 def test_a_report_is_written_and_said(run, records: Path, tmp_path: Path):
     done = run("report", records, "-o", tmp_path / "report")
     assert (done.code, done.err) == (0, "")
-    assert done.out.decode() == f"{tmp_path}/report/report.md: 17 files written\n"
+    assert done.out.decode() == f"{tmp_path}/report/report.md: 19 files written\n"
 
 
 def test_a_case_study_is_added(run, records: Path, tmp_path: Path):
