@@ -106,10 +106,6 @@ SMALLEST = {"run": {"output": "out"}, "data": {"train": "a.jsonl", "dev": "b.jso
         ({"validation": {"metrics": "bleu"}}, 'validation.metrics is "bleu"; give a list with any of bleu, cider'),
         ({"validation": {"metrics": ["blue"]}}, 'validation.metrics holds "blue"; did you mean bleu? give a list with'),
         ({"validation": {"metrics": [3]}}, "validation.metrics holds 3; give a list with any of bleu, cider"),
-        (
-            {"model": {"shared": True}},
-            "model.shared needs one vocabulary for sources and references; set subwords.joint",
-        ),
         ({"stage": ["x"]}, "stage is not a list of tables; begin each stage with [[stage]]"),
         ({"stage": {}}, "stage is not a list of tables; begin each stage with [[stage]]"),
         ({"stage": [{"name": "a", "fit": 3}]}, 'stage "a": fit is not a table; write it as [fit]'),

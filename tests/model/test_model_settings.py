@@ -32,7 +32,6 @@ def test_the_defaults_are_the_papers():
         (lambda: TranslatorSettings(dropout=1.0), "dropout is 1.0; give a number from 0 to less than 1"),
         (lambda: TranslatorSettings(label_smoothing=math.nan), "label_smoothing is nan; give a number from 0 to les"),
         (lambda: TranslatorSettings(tied=True, state_size=250), "tied needs one size, but embedding_size is 500 and"),
-        (lambda: TranslatorSettings(shared=True, state_size=250), "shared needs one size, but embedding_size is 500"),
         (lambda: CaptionerSettings(feature_size=0), "feature_size is 0; give a whole number from 1 to 100,000"),
         (lambda: CaptionerSettings(dropout=-0.1), "dropout is -0.1"),
         (

@@ -13,14 +13,7 @@ from polyref.text.subwords import BOS, EOS
 
 rows = st.lists(st.integers(3, WORDS - 1), max_size=6)
 pairs = st.lists(st.tuples(rows, rows), min_size=1, max_size=5)
-VARIANTS = [
-    {},
-    {"input_feeding": True},
-    {"tied": True},
-    {"layers": 1},
-    {"input_feeding": True, "layers": 3},
-    {"shared": True},
-]
+VARIANTS = [{}, {"input_feeding": True}, {"tied": True}, {"layers": 1}, {"input_feeding": True, "layers": 3}]
 
 
 @pytest.fixture(scope="module", params=VARIANTS, ids=str)
@@ -120,22 +113,6 @@ def test_label_smoothing_mixes_in_all_words_alike():
         expected = -(0.75 * log_probs[0, 0, EOS] + 0.25 * log_probs.mean())
         smoothed, _ = model.train().loss(TranslationBatch.of([[3]], [[]]))
     assert float(smoothed) == pytest.approx(float(expected), rel=1e-5)
-
-
-def test_shared_embeddings_are_one_table_for_sources_too():
-    tied, shared = small_translator(tied=True), small_translator(shared=True)
-    assert set(tied.state_dict()) - set(shared.state_dict()) == {"source.weight"}
-    assert set(shared.state_dict()) == {name for name, _ in shared.named_parameters()}
-
-
-def test_attention_looks_at_shared_vectors_themselves():
-    model = small_translator(shared=True).eval()
-    batch = TranslationBatch.of([[3, 4, 5]])
-    with torch.inference_mode():
-        memory, _ = model.encode(batch)
-        vectors = model.words.read(batch.source)
-        states, _ = model.encoder.run_packed(vectors, batch.source_lengths)
-    assert torch.allclose(memory.values, states + vectors, atol=1e-6)
 
 
 def test_tied_embeddings_are_one_table():

@@ -352,9 +352,6 @@ def _check_together(stage: Stage) -> None:
     if not reads_images and stage.data.features:
         cure = 'take it out, or set model.kind = "captioner"'
         raise SettingsError("is for captioners", cure, key="data.features", also=("model.kind",))
-    if getattr(stage.model, "shared", False) and not stage.subwords.joint:
-        problem, cure = "needs one vocabulary for sources and references", "set subwords.joint = true"
-        raise SettingsError(problem, cure, key="model.shared", also=("subwords.joint",))
     if stage.batch.bucket and stage.schedule.schedule.schedule == "uniform":
         problem = "does not go with uniform, which keeps an example's references together"
         cure = "take it out, or choose another schedule"

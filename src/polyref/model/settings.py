@@ -39,11 +39,6 @@ class TranslatorSettings:
     label_smoothing: float = _share(0.0, "Share of probability that training spreads over all subwords.")
     input_feeding: bool = setting(False, "Translator: the decoder also reads what it attended to last. Slower.")
     tied: bool = setting(False, "Use one table of vectors to read and to predict target words.")
-    shared: bool = setting(
-        False,
-        "Translator: one table of vectors for sources too, which attention looks at: what is copied, such as names, is "
-        "learned from fewer examples. For joint subwords.",
-    )
 
     def check_together(self) -> None:
         if self.state_size % 2:
@@ -69,11 +64,10 @@ class CaptionerSettings:
 
 
 def _check_tied(made: TranslatorSettings | CaptionerSettings) -> None:
-    is_shared = isinstance(made, TranslatorSettings) and made.shared
-    if (made.tied or is_shared) and made.embedding_size != made.state_size:
+    if made.tied and made.embedding_size != made.state_size:
         problem = f"needs one size, but embedding_size is {made.embedding_size} and state_size {made.state_size}"
         cure = "give the same for both"
-        raise SettingsError(problem, cure, key="shared" if is_shared else "tied", also=("embedding_size", "state_size"))
+        raise SettingsError(problem, cure, key="tied", also=("embedding_size", "state_size"))
 
 
 @settings

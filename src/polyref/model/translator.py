@@ -52,9 +52,9 @@ class Translator(nn.Module):
         super().__init__()
         self.settings = settings
         size, states, layers, dropout = settings.embedding_size, settings.state_size, settings.layers, settings.dropout
-        self.source = None if settings.shared else nn.Embedding(source_words, size)
+        self.source = nn.Embedding(source_words, size)
         self.encoder = Lstm(size, states // 2, layers, dropout, bidirectional=True)
-        self.words = Words(target_words, size, states, tied=settings.tied or settings.shared)
+        self.words = Words(target_words, size, states, tied=settings.tied)
         self.decoder = Lstm(size + states * settings.input_feeding, states, layers, dropout)
         self.attention = Attention(states)
         self.drop = nn.Dropout(dropout)
@@ -71,11 +71,8 @@ class Translator(nn.Module):
 
     def encode(self, batch: TranslationBatch) -> tuple[Memory, LstmState]:
         """What the decoder can look at, and the state that it starts from."""
-        read = self.words.read if self.source is None else self.source
-        vectors = self.drop(read(batch.source))  # sentences x source x embedding
+        vectors = self.drop(self.source(batch.source))  # sentences x source x embedding
         states, last = self.encoder.run_packed(vectors, batch.source_lengths)
-        if self.settings.shared:
-            states = states + vectors  # a word that is looked at is near the vector that predicts it
         return self.attention.memory(states, batch.source_lengths), LstmState(_joined(last.hidden), _joined(last.cells))
 
     def _at_once(self, targets: Targets, memory: Memory, state: LstmState) -> Tensor:
