@@ -53,9 +53,11 @@ bench: .venv/dev
 align-eval: .venv/dev
 	$(BIN)/python -m benchmarks.alignment
 
-# The tables and figures of docs/results.md, drawn anew from the records in results/.
+# Tables and figures, drawn anew from the records in results/.
+RECORDS := $(dir $(wildcard results/*/grid.json))
 paper: .venv/dev
-	$(BIN)/polyref report $(dir $(wildcard results/*/grid.json)) --output docs/report
+	@test -n "$(RECORDS)" || { echo "results/ holds no records yet; run polyref experiment on a grid of grids/study"; exit 2; }
+	$(BIN)/polyref report $(RECORDS) --output docs/report
 
 clean:
 	rm -rf .venv build
