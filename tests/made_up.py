@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -84,3 +84,24 @@ def recipe(folder: Path, paths: dict[str, str], /, **sections: dict[str, Any]) -
 def log_of(folder: Path) -> list[dict[str, Any]]:
     """The lines of a run's log."""
     return [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]
+
+
+# -- runs -----------------------------------------------------------------------------------------------------------
+
+
+class StoppedError(Exception):
+    """As if the run had been killed."""
+
+
+def stop_after(updates: int) -> Callable[[Any], None]:
+    """Ends a run after so many updates."""
+
+    def on_step(step: Any) -> None:
+        if step.what == "update" and step.updates == updates:
+            raise StoppedError
+
+    return on_step
+
+
+def weights(folder: Path) -> bytes:
+    return (folder / "weights.safetensors").read_bytes()

@@ -13,6 +13,7 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("tokenizers")
 
 import made_up  # noqa: E402
+from made_up import StoppedError, stop_after, weights  # noqa: E402
 from safetensors.numpy import load_file  # noqa: E402
 
 import polyref  # noqa: E402
@@ -21,22 +22,6 @@ from polyref.experiment.reading import read_recipe  # noqa: E402
 from polyref.experiment.training import train_recipe  # noqa: E402
 from polyref.model.folder import load_model  # noqa: E402
 from polyref.model.translator import Translator  # noqa: E402
-
-
-class StoppedError(Exception):
-    pass
-
-
-def stop_after(updates: int):
-    def on_step(step) -> None:
-        if step.what == "update" and step.updates == updates:
-            raise StoppedError
-
-    return on_step
-
-
-def weights(folder: Path) -> bytes:
-    return (folder / "weights.safetensors").read_bytes()
 
 
 @pytest.fixture(scope="module")

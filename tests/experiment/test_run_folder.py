@@ -26,19 +26,11 @@ from polyref.files import taken  # noqa: E402
 from polyref.model.folder import load_model  # noqa: E402
 
 
-class StoppedError(Exception):
-    pass
-
-
 def stopped_after(updates: int, tables: dict[str, Any]) -> None:
     """Train, and stop as if killed."""
 
-    def on_step(step) -> None:
-        if step.what == "update" and step.updates == updates:
-            raise StoppedError
-
-    with pytest.raises(StoppedError):
-        train_recipe(read_recipe(tables), on_step=on_step)
+    with pytest.raises(made_up.StoppedError):
+        train_recipe(read_recipe(tables), on_step=made_up.stop_after(updates))
 
 
 def content(folder: Path) -> dict[str, bytes]:

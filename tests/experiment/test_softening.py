@@ -14,6 +14,7 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("tokenizers")
 
 import made_up  # noqa: E402
+from made_up import StoppedError, stop_after, weights  # noqa: E402
 
 import polyref  # noqa: E402
 from polyref.errors import InputError, SettingsError  # noqa: E402
@@ -177,22 +178,6 @@ def test_fresh_paths_have_the_changes_of_their_epoch():
 
 SOFT = {"expand": {"per_example": 6, "keep_lattice": True}, "schedule": {"soft_targets": 0.5}}
 QUICK = {"metrics": [], "goal": "perplexity"}
-
-
-class StoppedError(Exception):
-    pass
-
-
-def stop_after(updates: int):
-    def on_step(step) -> None:
-        if step.what == "update" and step.updates == updates:
-            raise StoppedError
-
-    return on_step
-
-
-def weights(folder: Path) -> bytes:
-    return (folder / "weights.safetensors").read_bytes()
 
 
 @pytest.mark.parametrize("batch", [{"pairs": 8}, {"tokens": 90}, {"pairs": 8, "bucket": 3}], ids=str)

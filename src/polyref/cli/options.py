@@ -12,7 +12,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, is_dataclass
 from functools import wraps
@@ -320,6 +320,16 @@ def short_names(paths: list[str]) -> list[str]:
         printable(str(Path(Path(path).parent.name, name)) if names.count(name) > 1 else name)
         for path, name in zip(paths, names, strict=True)
     ]
+
+
+def aligned(rows: Sequence[Sequence[str]], left: Collection[int] = (0,)) -> list[str]:
+    """Columns side by side; numbers stand at the right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    cells = [
+        [cell.ljust(w) if k in left else cell.rjust(w) for k, (cell, w) in enumerate(zip(row, widths, strict=True))]
+        for row in rows
+    ]
+    return ["  ".join(row).rstrip() for row in cells]
 
 
 @contextmanager

@@ -276,16 +276,6 @@ def _for_a_person(report: Report, systems: Sequence[_System], gold: References) 
     return "\n".join(lines) + "\n"
 
 
-def _aligned(rows: Sequence[Sequence[str]], left: Sequence[int] = (0,)) -> list[str]:
-    """Columns side by side; numbers stand at the right."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    cells = [
-        [cell.ljust(w) if k in left else cell.rjust(w) for k, (cell, w) in enumerate(zip(row, widths, strict=True))]
-        for row in rows
-    ]
-    return ["  ".join(row).rstrip() for row in cells]
-
-
 def _scores_table(scores: Report) -> list[str]:
     some = next(iter(scores.values()))
     columns = ["", "score", *(["runs"] if "runs" in some else []), *(["95 % interval"] if "interval" in some else [])]
@@ -297,7 +287,7 @@ def _scores_table(scores: Report) -> list[str]:
         ends += [found["interval"]] if "interval" in found else []
         row += [f"{low:.{metric.digits}f} to {high:.{metric.digits}f}" for low, *_, high in ends]
         rows.append([*row, metric.scale, found["signature"]])
-    return _aligned(rows, left=(0, len(columns), len(columns) + 1))
+    return o.aligned(rows, left=(0, len(columns), len(columns) + 1))
 
 
 def _comparison_table(scores: Report) -> list[str]:
@@ -307,7 +297,7 @@ def _comparison_table(scores: Report) -> list[str]:
         row = [metric, f"{found['score']:.{digits}f}", f"{found['difference']:+.{digits}f}"]
         row.append(f"{found['low']:+.{digits}f} to {found['high']:+.{digits}f}")
         rows.append([*row, f"{found['p_bootstrap']:.3f}", f"{found['p_randomisation']:.3f}"])
-    return _aligned(rows)
+    return o.aligned(rows)
 
 
 def _remarks(ours: int, theirs: int) -> list[str]:
@@ -324,7 +314,7 @@ def _diversity_table(found: Sequence[Report], names: Sequence[str]) -> list[str]
     rows.append(["self-BLEU", *(_number(one["self_bleu"], 2) for one in found)])
     if found[0]["new"] is not None:
         rows.append(["new, not in training", *(f"{one['new']:.1%}" for one in found)])
-    return _aligned(rows)
+    return o.aligned(rows)
 
 
 def _facts_table(found: Sequence[Report], names: Sequence[str]) -> list[str]:
@@ -336,7 +326,7 @@ def _facts_table(found: Sequence[Report], names: Sequence[str]) -> list[str]:
             continue
         missing = [_count(one[slot]["missing"]) for one in found]
         rows.append([slot, _count(first["given"]), *missing, f"{1 - first['in_references']:.1%}"])
-    lines = _aligned(rows) if len(rows) > 1 else ["outputs without a fact: no slot counts"]
+    lines = o.aligned(rows) if len(rows) > 1 else ["outputs without a fact: no slot counts"]
     if left_out:
         why = f"under {LITERAL:.0%} of references have the words of the value"
         lines.append(f"not counted, because {why}: {', '.join(left_out)}")

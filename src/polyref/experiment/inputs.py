@@ -117,12 +117,8 @@ def expanded(
     expanded, or a run that was stopped, is not expanded again. `before` is told of a file that must be made; without
     `make` none is made, and no path is given where one would be.
     """
-    path, fields, settings, tools = (
-        cut_down(stage, folder, make=make),
-        stage.data.fields,
-        stage.expand.settings,
-        stage.expand.tools,
-    )
+    path = cut_down(stage, folder, make=make)
+    fields, settings, tools = stage.data.fields, stage.expand.settings, stage.expand.tools
     if not stage.expands or not path:
         return path
     if settings.align.align == "hard":  # which asks no encoder

@@ -47,10 +47,10 @@ from polyref.experiment.records import (
 )
 from polyref.experiment.training import train_recipe
 from polyref.files import taken
+from polyref.fit.checkpoint import CHECKPOINTS
 from polyref.scale.pool import as_done
 
 _EVERY = 2.0  # seconds between two looks at how far the cells are
-_CHECKPOINTS = "checkpoints"
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,13 +204,11 @@ def planned_updates(stage: Stage) -> int:
     gold, pseudo = gold[taken], pseudo[taken]
     share = min(1.0, (data.examples or len(gold)) / max(1, len(gold)))
     gold = np.minimum(gold, data.references or gold)
-    total = (
-        gold
-        if by.gold_only
-        else np.maximum(gold, stage.expand.settings.per_example)
-        if stage.expands
-        else gold + pseudo
-    )
+    total = gold + pseudo
+    if by.gold_only:
+        total = gold
+    elif stage.expands:
+        total = np.maximum(gold, stage.expand.settings.per_example)
     if by.limit is not None:
         total = np.minimum(total, np.maximum(by.limit, gold))
     pairs = len(gold) if by.schedule.schedule in ("first", "sample_one") else int(total.sum())
@@ -347,6 +345,6 @@ def _work(output: str, task: Task) -> None:
         write_json(make_folder(folder) / BEGUN, {"inputs": task.job.inputs})
         (trained,) = train_recipe(Recipe(output, (stage,)))
         write_done(task.job, trained.updates, trained.epochs, trained.best_updates)
-        shutil.rmtree(folder / _CHECKPOINTS, ignore_errors=True)  # as large as three models
+        shutil.rmtree(folder / CHECKPOINTS, ignore_errors=True)  # as large as three models
     if task.test and not is_tested(task.job):
         write_test(task.job)

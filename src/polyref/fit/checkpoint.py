@@ -25,7 +25,7 @@ from polyref.files import OLDER, PARTIAL, whole_folder, whole_path, words_of, wr
 from polyref.settings import Declared, Key, check
 
 BEST = "best.safetensors"
-_CHECKPOINTS = "checkpoints"
+CHECKPOINTS = "checkpoints"
 _MODEL = "model.safetensors"
 _OPTIMISER = "optimiser.safetensors"
 _AVERAGE = "average.safetensors"
@@ -76,7 +76,7 @@ class State:
 
 def save_checkpoint(folder: Path, state: State, counters: Counters, run: str) -> None:
     """Write a checkpoint beside the last one, then drop the last one. If it cannot be written, the last one stays."""
-    checkpoints = folder / _CHECKPOINTS
+    checkpoints = folder / CHECKPOINTS
     name = f"{counters.updates:09d}-{counters.epoch:04d}-{counters.batch:07d}"
     with writing(checkpoints, _CURE):
         with whole_folder(checkpoints / name) as new:
@@ -140,7 +140,7 @@ def has_checkpoint(folder: Path) -> bool:
 
 def _last(folder: Path) -> Path | None:
     """The newest checkpoint that is whole."""
-    found = [path for path in (folder / _CHECKPOINTS).glob("*-*-*") if path.suffix != PARTIAL]
+    found = [path for path in (folder / CHECKPOINTS).glob("*-*-*") if path.suffix != PARTIAL]
     # One that was being replaced stands for the new one, where that is not there.
     return max(found, key=lambda path: (path.name.removesuffix(OLDER), path.suffix != OLDER), default=None)
 
@@ -148,7 +148,7 @@ def _last(folder: Path) -> Path | None:
 def _unreadable(file: Path, problem: str) -> InputError:
     """The refusal of a file: without a checkpoint a run starts over, whatever else is in its folder."""
     if file.name == BEST:
-        cure = f"put the file back, or delete {file.parent / _CHECKPOINTS}, and training starts over"
+        cure = f"put the file back, or delete {file.parent / CHECKPOINTS}, and training starts over"
         return InputError(f"the best weights cannot be read ({problem})", cure, file=str(file))
     checkpoint = file.parent
     cure = f"delete {checkpoint.parent}, and training starts over"
