@@ -110,6 +110,13 @@ def test_stages_before_the_last_are_shared_by_cells_and_seeds(read):
     assert all(two.stage.run.init_from == one.stage.run.output for one, two in jobs)
 
 
+def test_a_seed_is_for_all_stages_where_the_grid_says_so(read):
+    Path("recipe.toml").write_text(RECIPE + "[[stage]]\nname='one'\n[[stage]]\nname='two'\n")
+    grid = read("recipe='recipe.toml'\noutput='out'\nseeds=[1, 2]\nall_stages=true\n[axis.a]\nx={}\n")
+    assert [[job.stage.run.seed for job in grid.jobs(0, seed)] for seed in (1, 2)] == [[1, 1], [2, 2]]
+    assert len({grid.jobs(0, seed)[0].name for seed in (1, 2)}) == 2
+
+
 def test_cells_that_differ_in_a_picked_axis_are_one_group(read):
     grid = read(
         "recipe='recipe.toml'\noutput='out'\npick=['b']\n[axis.a]\nx={}\ny={}\n[axis.b]\n1={}\n2={batch.pairs=2}\n"
