@@ -1,9 +1,9 @@
 """The control of the study: as many pseudo-references as the judged choice has, drawn at random from those of BLEU.
 
-    python grids/study/control.py recipes/study/e2e.toml OUT.jsonl data.examples=300 data.references=2 \\
+    python grids/study/control.py recipes/study/e2e.toml OUT.jsonl data.examples=1000 data.references=2 \\
         expand.per_example=20 expand.align=soft
 
-In:   a recipe that expands, with some keys changed.
+In:   a recipe whose last stage expands, with some keys changed.
 Out:  its training set with the control's pseudo-references.
 """
 
@@ -23,9 +23,11 @@ from polyref.experiment.reading import read_recipe
 
 
 def control(recipe: str, changes: list[str], folder: Path, seed: int = 0) -> Iterator[Example]:
-    judged, chosen_by_bleu = (
-        read(expanded(read_recipe(recipe, [*changes, *more]).stages[-1], folder)) for more in ([], ["expand.judge=bleu"])
-    )
+    stage = read_recipe(recipe, changes).stages[-1]
+    settings = stage.expand.settings
+    by_bleu = replace(settings, judging=replace(settings.judging, judge="bleu"))
+    stages = stage, replace(stage, expand=replace(stage.expand, settings=by_bleu))
+    judged, chosen_by_bleu = (read(expanded(each, folder)) for each in stages)
     draw = random.Random(seed)
     for ours, theirs in zip(judged, chosen_by_bleu, strict=True):
         count = min(len(ours.pseudo_references), len(theirs.pseudo_references))
