@@ -270,16 +270,14 @@ def _sync_folder(folder: Path) -> None:
 
 
 @contextmanager
-def taken(folder: Path) -> Iterator[None]:
+def taken(folder: Path, problem: str = "another run trains in this folder") -> Iterator[None]:
     """Keep a folder to this process: another one that wants it is refused. The system gives it free, however we end."""
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise OutputError(
-                f"{folder}: another run trains in this folder; wait until it ends, or give another folder"
-            ) from None
+            raise OutputError(f"{folder}: {problem}; wait until it ends, or give another folder") from None
         except OSError:
             pass  # a file system that knows no locks
         yield

@@ -9,15 +9,13 @@ Not:  printing them (cli/).
 from __future__ import annotations
 
 import math
-from array import array
 from bisect import bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from itertools import accumulate, combinations
-from statistics import median
 from time import perf_counter
-from typing import Any
+from typing import Any, TypeVar
 
 from polyref.data import SeenTexts
 from polyref.example import JUDGEMENTS, Example, PseudoReference
@@ -25,6 +23,7 @@ from polyref.score import MAX_ORDER, BleuScale, Matches
 from polyref.text import TextSettings, tokenize
 
 Words = tuple[str, ...]
+Number = TypeVar("Number", int, float)
 
 
 def statistics(examples: Iterable[Example], text: TextSettings | None = None) -> dict[str, Any]:
@@ -125,14 +124,18 @@ class _Statistics:
         }
 
 
+def _median(counts: Counter[Number]) -> float:
+    """Of numbers, each of which comes so many times."""
+    values, total = sorted(counts), counts.total()
+    passed = list(accumulate(counts[value] for value in values))
+    return sum(values[bisect_right(passed, place)] for place in ((total - 1) // 2, total // 2)) / 2
+
+
 def _lengths(counts: Counter[int]) -> dict[str, Any]:
     """How many words texts have; `counts` has the number of texts of each length."""
     texts = counts.total()
     tokens = sum(length * count for length, count in counts.items())
-    lengths = sorted(counts)
-    passed = list(accumulate(counts[length] for length in lengths))
-    middle = [lengths[bisect_right(passed, place)] for place in ((texts - 1) // 2, texts // 2)] if texts else []
-    mean, halfway = _Mean(tokens, texts).rounded(), sum(middle) / 2 if texts else None
+    mean, halfway = _Mean(tokens, texts).rounded(), _median(counts) if texts else None
     return {"tokens": tokens, "mean": mean, "median": halfway, "longest": max(counts, default=None)}
 
 
@@ -189,7 +192,7 @@ class Tally:
     left_out: Counter[str] = field(default_factory=Counter)  # by cause: what was not good enough to be chosen
     bleu: float = 0.0
     largest: int = 0
-    sentences: array[float] = field(default_factory=lambda: array("d"))
+    sentences: Counter[float] = field(default_factory=Counter)  # examples by the size of their lattice, in three digits
     seconds: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
 
     def count(
@@ -204,7 +207,7 @@ class Tally:
         self.inexact += not exact
         self.bleu += sum(new)
         self.largest = max(self.largest, sentences)
-        self.sentences.append(float(sentences) if sentences < 10**308 else math.inf)
+        self.sentences[float(f"{sentences:.2e}") if sentences < 10**308 else math.inf] += 1
 
     def spend(self, stage: str, started: float) -> None:
         """Book the time since `started` to a stage."""
@@ -215,13 +218,27 @@ class Tally:
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.left_out.update(other.left_out)
         self.largest = max(self.largest, other.largest)
-        self.sentences.extend(other.sentences)
+        self.sentences.update(other.sentences)
         for stage, seconds in other.seconds.items():
             self.seconds[stage] += seconds
 
+    def to_json(self) -> dict[str, Any]:
+        """All of it as plain values, from which `of_json` makes it again."""
+        sizes = {repr(size): number for size, number in self.sentences.items()}
+        found = {one.name: getattr(self, one.name) for one in fields(self)}
+        return found | {"largest": hex(self.largest), "sentences": sizes}  # decimals end at 4,300 digits
+
+    @staticmethod
+    def of_json(values: Mapping[str, Any]) -> Tally:
+        found = Tally(**values)
+        found.left_out, found.seconds = Counter(found.left_out), defaultdict(float, found.seconds)
+        found.largest = int(values["largest"], 16)
+        found.sentences = Counter({float(size): number for size, number in values["sentences"].items()})
+        return found
+
     def summary(self) -> dict[str, Any]:
         """One object of plain values; whole numbers that may be large are texts."""
-        middle = median(self.sentences) if self.sentences else 0.0
+        middle = _median(self.sentences) if self.sentences else 0.0
         return {
             "examples": self.examples,
             "references_before": self.gold,

@@ -1,5 +1,6 @@
 """Results come in the order of the tasks; workers leave when the run does, however it ends."""
 
+import multiprocessing
 import os
 import signal
 import subprocess
@@ -12,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from polyref.errors import InputError, PolyrefError
-from polyref.scale.pool import in_order
+from polyref.scale.pool import WorkerDiedError, as_done, in_order
 
 LONGEST_WAIT = 60.0  # seconds; only a run that hangs comes near it
 
@@ -117,9 +118,43 @@ def test_a_fault_of_the_program_says_where_it_happened():
     assert "in work" in fault.value.__notes__[0]
 
 
-def test_a_worker_that_dies_is_told_and_takes_the_others_along():
+def test_a_task_that_two_workers_died_of_ends_the_run():
     with pytest.raises(PolyrefError, match=r"a worker process died \(out of memory\?\); use fewer workers"):
         list(in_order(iter(range(9)), Double(deadly=2), workers=2))
+
+
+def test_a_task_that_two_workers_died_of_may_be_given_up():
+    done = list(in_order(iter(range(30)), Double(deadly=2), workers=2, lost=lambda task: (-task, 0)))
+    assert [result for result, _ in done] == [0, 2, -2, *range(6, 60, 2)]
+
+
+def test_workers_that_die_are_replaced_and_their_tasks_done_again():
+    done = []
+    for result in in_order(iter(range(40)), Double(), workers=2):
+        done.append(result)
+        if len(done) in (5, 20):
+            for worker in multiprocessing.active_children():
+                worker.kill()
+    assert [result for result, _ in done] == list(range(0, 80, 2))
+    assert len({process for _, process in done}) >= 4
+
+
+def die_at_the_start() -> Callable[[int], int]:
+    os.kill(os.getpid(), signal.SIGKILL)
+    raise AssertionError
+
+
+def test_workers_that_never_get_to_work_end_the_run():
+    with pytest.raises(PolyrefError, match="a worker process died"):
+        list(in_order(iter(range(100)), die_at_the_start, workers=2, lost=lambda task: task))
+
+
+def test_a_dead_worker_is_the_fault_of_its_task_alone():
+    tasks = iter(range(6))
+    done = as_done(lambda: next(tasks, None), Double(deadly=3), workers=2, every=60.0)
+    results = dict(one for one in done if one is not None)
+    assert isinstance(results.pop(3), WorkerDiedError)
+    assert {task: result[0] for task, result in results.items()} == {0: 0, 1: 2, 2: 4, 4: 8, 5: 10}
 
 
 # -- the end of a run -------------------------------------------------------------------------------------------

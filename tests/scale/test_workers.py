@@ -3,9 +3,12 @@
 import gzip
 import json
 import multiprocessing
+import os
+import signal
 import sqlite3
+from collections.abc import Callable
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +17,16 @@ from samples import Families, caption_lines, captions
 from small_encoders import write_encoder
 
 from polyref.align import AlignSettings
-from polyref.data import Fields, ReadSettings, read, render
+from polyref.data import Fields, Line, ReadSettings, read, render
 from polyref.encode import ContextEncoder, open_encoder
 from polyref.encode.opening import open_language_model
-from polyref.errors import InputError, OutputError, PolyrefError, SettingsError
+from polyref.errors import InputError, OutputError, SettingsError
 from polyref.expansion import CHUNK, ExpandSettings, expand
 from polyref.lattice import PlainEngine
 from polyref.lattice import engine as engine_module
 from polyref.scale import Job, Progress, ToolSettings, expand_file
+from polyref.scale.shards import Done
+from polyref.scale.workers import one_by_one
 from polyref.stats import Tally
 
 HARD = ExpandSettings(per_example=8)
@@ -315,18 +320,44 @@ def test_an_example_that_falls_short_is_named_with_its_file_and_line(workers, tm
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_a_worker_that_dies_ends_the_run_with_an_error(tmp_path):
+def test_the_bytes_do_not_depend_on_workers_that_die(tmp_path):
     path = tmp_path / "captions.jsonl"
     path.write_text(caption_lines(10 * CHUNK))
 
     def kill_all(progress: Progress) -> None:
-        for child in multiprocessing.active_children():
-            child.kill()
+        if progress.examples % (3 * CHUNK) == 0:
+            for child in multiprocessing.active_children():
+                child.kill()
 
-    job = job_of(str(path), str(tmp_path / "out.jsonl"), engine="plain", workers=2)
-    with pytest.raises(PolyrefError, match=r"a worker process died \(out of memory\?\); use fewer workers"):
-        expand_file(job, on_progress=kill_all)
-    assert list(tmp_path.iterdir()) == [path]
+    expand_file(job_of(str(path), str(tmp_path / "alone.jsonl"), engine="plain"))
+    expand_file(job_of(str(path), str(tmp_path / "out.jsonl"), engine="plain", workers=2), on_progress=kill_all)
+    assert (tmp_path / "out.jsonl").read_bytes() == (tmp_path / "alone.jsonl").read_bytes()
+
+
+@dataclass(frozen=True)
+class DieOf:
+    """Expands lines to their numbers, and dies of one of them."""
+
+    number: int
+
+    def __call__(self) -> Callable[[list[Line]], Done]:
+        return self.work
+
+    def work(self, chunk: list[Line]) -> Done:
+        if any(line.number == self.number for line in chunk):
+            os.kill(os.getpid(), signal.SIGKILL)
+        return Done(b"".join(b"%d\n" % line.number for line in chunk), Tally(examples=len(chunk)), chunk[-1].position)
+
+
+def test_an_example_that_workers_die_of_is_set_aside(tmp_path):
+    chunk = [Line(number, b"{}", 10 * number) for number in range(1, 6)]
+    job = replace(job_of("captions.jsonl", "out.jsonl"), skip_bad="bad.jsonl")
+    done = one_by_one(chunk, job, DieOf(4))
+    assert (done.content, done.tally.examples, done.position) == (b"1\n2\n3\n5\n", 4, 50)
+    reason = "worker processes died of this example (out of memory?)"
+    assert done.aside == [{"line": 4, "reason": reason, "record": "{}"}]
+    with pytest.raises(InputError, match=r"captions.jsonl:4: worker processes died of this example .*skip_bad"):
+        one_by_one(chunk, replace(job, skip_bad=None), DieOf(4))
 
 
 def test_the_input_is_never_overwritten(captions_file, tmp_path):

@@ -9,7 +9,7 @@ from polyref.data import BadSettings, ReadSettings, WriteReport, WriteSettings
 from polyref.data.formats import FORMATS
 from polyref.errors import SettingsError
 from polyref.expansion import ExpandSettings
-from polyref.scale import Job, ToolSettings, expand_file
+from polyref.scale import Job, ShardSettings, ToolSettings, expand_file
 
 
 @o.from_settings(
@@ -24,6 +24,7 @@ def expand(
     tools: ToolSettings,
     reading: ReadSettings,
     skipping: BadSettings,
+    sharding: ShardSettings,
     writing: WriteSettings,
     as_json: o.JsonOption = False,
 ) -> None:
@@ -31,7 +32,7 @@ def expand(
 
     The output is the input with "pseudo_references" and "lattice" added to each record.
     """  # fmt: skip
-    job = Job(tuple(files), output, settings, reading, tools, writing.format, skipping.skip_bad)
+    job = Job(tuple(files), output, settings, reading, tools, writing.format, skipping.skip_bad, sharding)
     if settings.keep_lattice and not FORMATS[job.written_format].holds_pseudo:
         problem = f"has no effect on the format {job.written_format}, which cannot hold lattices"
         raise SettingsError(problem, "choose another format, or leave it out", key="keep_lattice")

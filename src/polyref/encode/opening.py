@@ -9,6 +9,7 @@ To add an encoder: write a class that fits the protocol (encoder.py) in a file o
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -52,6 +53,17 @@ def open_encoder(name: str, vectors: VectorSettings | None = None) -> Encoder:
         choices = f"give {', '.join(BUILTIN)}, the folder of one that you trained, {kinds}"
         raise SettingsError(f'there is no encoder "{name}"', choices)
     return open_language_model(name, vectors)
+
+
+def hash_of_files(name: str) -> str:
+    """Changes with the files of an encoder, which may be made anew under its name; empty where it has none here."""
+    place = Path(name.partition(":")[2] if name.partition(":")[0] in KINDS else name)
+    if name in BUILTIN or not place.exists():
+        return ""
+    found = hashlib.blake2b(digest_size=16)
+    for path in sorted(place.iterdir()) if place.is_dir() else [place]:
+        found.update(f"{path.name} {path.stat().st_size}\n".encode() + path.read_bytes())
+    return found.hexdigest()
 
 
 def check_vectors(name: str, vectors: VectorSettings) -> None:

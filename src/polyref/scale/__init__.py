@@ -1,5 +1,6 @@
 """Many examples: workers, in order, in constant memory."""
 
+from polyref.scale.shards import ShardSettings
 from polyref.scale.workers import Job, Progress, ToolSettings, expand_file
 
-__all__ = ["Job", "Progress", "ToolSettings", "expand_file"]
+__all__ = ["Job", "Progress", "ShardSettings", "ToolSettings", "expand_file"]

@@ -1,7 +1,7 @@
 """Worker processes: tasks go out, their results come back in the tasks' order, and nothing outlives the run.
 
 In:   tasks, and what a worker does with one.
-Out:  the results, in order; the first fault in that order.
+Out:  the results, in order; the first fault in that order. A worker that dies is replaced.
 Not:  what is done with a task (workers.py).
 
 A signal may raise at any place of the main thread. So it has no lock here, no queue and no second thread that such an
@@ -14,15 +14,16 @@ import multiprocessing
 import os
 import signal
 import traceback
+from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from queue import SimpleQueue
 from threading import Thread
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NoReturn, Self, TypeVar
 
 from polyref.errors import PolyrefError
 
@@ -33,30 +34,43 @@ Result = TypeVar("Result")
 _TASKS_EACH = 2
 # A slow task holds up nobody until this many that come after it are done; memory does not grow with their number.
 _WINDOW_EACH = 4
+# A task that so many workers have died of is not tried again.
+_DEATHS_EACH = 2
+# So many deaths without a result between them are not the fault of single tasks.
+_DEATHS_IN_A_ROW = 20
 
 _STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
+class WorkerDiedError(PolyrefError):
+    """A process that worked for us is gone, and nobody knows why: most often the system had no memory left."""
+
+    def __init__(self) -> None:
+        super().__init__("a worker process died (out of memory?); use fewer workers")
+
+
 def in_order(
-    tasks: Iterator[Task], set_up: Callable[[], Callable[[Task], Result]], *, workers: int
+    tasks: Iterator[Task],
+    set_up: Callable[[], Callable[[Task], Result]],
+    *,
+    workers: int,
+    lost: Callable[[Task], Result] | None = None,
 ) -> Iterator[Result]:
     """`set_up()(task)` of every task, by `workers` processes, each of which calls `set_up` once.
 
-    A fault in reading the tasks is raised when those before it are done: one of them may hold an earlier fault.
+    A worker that dies is replaced, and its task done again. `lost` gives the result of a task that two workers have
+    died of; without it, that ends the run. A fault in reading the tasks is raised when those before it are done: one of
+    them may hold an earlier fault.
     """
-    team: list[_Worker] = []
     results: dict[int, Result | Exception] = {}
+    window: dict[int, Task] = {}  # tasks whose results have not been taken
     given = taken = 0
     is_all_given = False
     fault: PolyrefError | None = None
-    try:
-        _start(team, set_up, workers)
+    with _Team(set_up, workers) as team:
         while True:
-            while not is_all_given and given - taken < _WINDOW_EACH * workers:
-                worker = min(team, key=lambda worker: worker.tasks)
-                if worker.tasks == _TASKS_EACH:
-                    break
+            while not is_all_given and given - taken < _WINDOW_EACH * workers and team.least_tasks() < _TASKS_EACH:
                 try:
                     task = next(tasks)
                 except StopIteration:
@@ -64,19 +78,20 @@ def in_order(
                 except PolyrefError as error:
                     is_all_given, fault = True, error
                 else:
-                    worker.give(given, task)
+                    window[given] = task
+                    team.give(given, task)
                     given += 1
             if taken == given:
                 break
             while taken not in results:
-                results.update(_receive(team))
-            result = results.pop(taken)
+                results.update(team.receive())
+            result, task = results.pop(taken), window.pop(taken)
+            if isinstance(result, WorkerDiedError) and lost is not None:
+                result = lost(task)
             if isinstance(result, Exception):
                 raise result
             taken += 1
             yield result
-    finally:
-        _end(team)
     if fault is not None:
         raise fault
 
@@ -91,28 +106,24 @@ def as_done(
     """Tasks with their results, as they are done; the fault of one does not end the others.
 
     `next_task` is asked whenever a worker is free, and gives None while the others must be done first, or at the end.
-    While nothing is done, None comes `every` so many seconds, for whoever shows how far we are.
+    While nothing is done, None comes `every` so many seconds, for whoever shows how far we are. A worker that dies is
+    replaced, and its task done again, once.
     """
-    team: list[_Worker] = []
     at_work: dict[int, Task] = {}
     given = 0
-    try:
-        _start(team, set_up, workers)
+    with _Team(set_up, workers) as team:
         while True:
-            for worker in team:
-                if not worker.tasks and (task := next_task()) is not None:
-                    worker.give(given, task)
-                    at_work[given] = task
-                    given += 1
+            while team.least_tasks() == 0 and (task := next_task()) is not None:
+                at_work[given] = task
+                team.give(given, task)
+                given += 1
             if not at_work:
                 break
-            results = list(_receive(team, every))
+            results = list(team.receive(every))
             for number, result in results:
                 yield at_work.pop(number), result
             if not results:
                 yield None
-    finally:
-        _end(team)
 
 
 @dataclass(slots=True)
@@ -121,50 +132,92 @@ class _Worker:
 
     process: BaseProcess
     connection: Connection
-    tasks: int = 0  # that it has not answered yet
+    tasks: dict[int, Any] = field(default_factory=dict)  # that it has not answered yet, in their order
 
     def give(self, number: int, task: object) -> None:
-        try:
+        self.tasks[number] = task
+        with suppress(OSError):  # it has died, which whoever waits for its answer will see
             self.connection.send((number, task))
-        except OSError:
-            raise _died() from None
-        self.tasks += 1
 
 
-def _start(team: list[_Worker], set_up: Callable[[], Callable[[Any], Any]], workers: int) -> None:
-    context = multiprocessing.get_context("spawn")
-    with _calm_start():
-        for _ in range(workers):
-            ours, theirs = context.Pipe()
-            process = context.Process(target=_serve, args=(theirs, set_up), daemon=True)
-            process.start()
-            theirs.close()  # so that the end of the worker is the end of the connection
-            team.append(_Worker(process, ours))
+class _Team:
+    """Workers, and others in the place of those that die."""
 
+    def __init__(self, set_up: Callable[[], Callable[[Any], Any]], workers: int):
+        self._set_up = set_up
+        self._workers: list[_Worker] = []
+        self._number = workers
+        self._deaths: Counter[int] = Counter()  # how many workers have died of a task
+        self._in_a_row = 0
 
-def _receive(team: list[_Worker], seconds: float | None = None) -> Iterator[tuple[int, Any]]:
-    """The results of workers, as soon as one of them has any, or none after so many seconds."""
-    ready = wait([worker.connection for worker in team], seconds)
-    for worker in team:
-        if worker.connection in ready:
-            try:
-                number, result = worker.connection.recv()
-            except (EOFError, OSError):
-                raise _died() from None
-            worker.tasks -= 1
-            yield number, result
+    def __enter__(self) -> Self:
+        try:
+            with _calm_start():
+                for _ in range(self._number):
+                    self._workers.append(self._started())
+        except BaseException:
+            self._end()
+            raise
+        return self
 
+    def __exit__(self, *_: object) -> None:
+        self._end()
 
-def _end(team: list[_Worker]) -> None:
-    for worker in team:
-        worker.connection.close()
-        worker.process.kill()  # it owns nothing that would be lost
-    for worker in team:
-        worker.process.join()
+    def least_tasks(self) -> int:
+        """How many tasks the worker has that has the fewest."""
+        return min(len(worker.tasks) for worker in self._workers)
 
+    def give(self, number: int, task: object) -> None:
+        """Give a task to the worker that has the fewest."""
+        min(self._workers, key=lambda worker: len(worker.tasks)).give(number, task)
 
-def _died() -> PolyrefError:
-    return PolyrefError("a worker process died (out of memory?); use fewer workers")
+    def receive(self, seconds: float | None = None) -> Iterator[tuple[int, Any]]:
+        """The results of workers, as soon as one of them has any, or none after so many seconds."""
+        ready = wait([worker.connection for worker in self._workers], seconds)
+        for place, worker in enumerate(self._workers):
+            if worker.connection in ready:
+                try:
+                    number, result = worker.connection.recv()
+                except (EOFError, OSError):
+                    yield from self._replace(place)
+                else:
+                    self._in_a_row = 0
+                    del worker.tasks[number]
+                    yield number, result
+
+    def _replace(self, place: int) -> Iterator[tuple[int, WorkerDiedError]]:
+        """Another worker in the place of one that died, with its tasks. It died of the first of them, if of any."""
+        dead = self._workers[place]
+        self._in_a_row += 1
+        if self._in_a_row > _DEATHS_IN_A_ROW:
+            raise WorkerDiedError
+        with _calm_start():
+            self._workers[place] = self._started()
+        dead.connection.close()
+        dead.process.kill()
+        dead.process.join()
+        suspect = next(iter(dead.tasks), None)
+        for number, task in dead.tasks.items():
+            self._deaths[number] += number == suspect
+            if self._deaths[number] < _DEATHS_EACH:
+                self._workers[place].give(number, task)
+            else:
+                yield number, WorkerDiedError()
+
+    def _started(self) -> _Worker:
+        context = multiprocessing.get_context("spawn")
+        ours, theirs = context.Pipe()
+        process = context.Process(target=_serve, args=(theirs, self._set_up), daemon=True)
+        process.start()
+        theirs.close()  # so that the end of the worker is the end of the connection
+        return _Worker(process, ours)
+
+    def _end(self) -> None:
+        for worker in self._workers:
+            worker.connection.close()
+            worker.process.kill()  # it owns nothing that would be lost
+        for worker in self._workers:
+            worker.process.join()
 
 
 @contextmanager

@@ -1,8 +1,8 @@
 """Expand a file with any number of worker processes: the same bytes whatever their number.
 
 In:   a job: which file, where to, how.
-Out:  the expanded file, written whole or not at all, and a tally.
-Not:  expanding (expansion.py), processes (pool.py), the command line (cli/).
+Out:  the expanded file, written whole or not at all, or shards that a later run goes on with; and a tally.
+Not:  expanding (expansion.py), shards (shards.py), processes (pool.py), the command line (cli/).
 """
 
 from __future__ import annotations
@@ -10,13 +10,15 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from time import perf_counter
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
+from polyref import __version__
 from polyref.align import AlignSettings
 from polyref.data import (
     Format,
@@ -31,12 +33,13 @@ from polyref.data import (
     render,
 )
 from polyref.data.formats import FORMATS, format_of_name
+from polyref.data.formats.jsonl import record_line
 from polyref.data.opening import changed, display_name, located
 from polyref.data.writing import check_not_input, open_bad, with_pseudo_as_references
 from polyref.encode import DEFAULT, ContextEncoder, Encoder, VectorSettings, open_encoder
 from polyref.encode.cache import CachedEncoder
-from polyref.encode.opening import check_vectors, open_language_model
-from polyref.errors import SettingsError
+from polyref.encode.opening import check_vectors, hash_of_files, open_language_model
+from polyref.errors import InputError, SettingsError
 from polyref.example import Example
 from polyref.expansion import CHUNK, ExpandSettings, Tools, expand_chunk, usage_of
 from polyref.judge import EXAMPLES_READ, LanguageModel, Usage
@@ -51,7 +54,8 @@ from polyref.lattice import (
 )
 from polyref.lattice.engine import alignment_cells
 from polyref.scale.pool import in_order
-from polyref.settings import part, setting, settings
+from polyref.scale.shards import PLACE, Done, ShardFolder, ShardSettings, pattern_of
+from polyref.settings import contents, part, setting, settings
 from polyref.stats import Tally
 
 
@@ -106,6 +110,7 @@ class Job:
     tools: ToolSettings = field(default_factory=ToolSettings)
     output_format: Format | None = None
     skip_bad: str | None = None  # as in BadSettings
+    sharding: ShardSettings = field(default_factory=ShardSettings)
 
     def __post_init__(self) -> None:
         check_encoder(self.settings.align, self.tools.encoder)
@@ -115,6 +120,8 @@ class Job:
         if not self.settings.reads and self.tools.language_model is not None:
             problem = "judges fluency and seams, and is asked for neither"
             raise SettingsError(problem, "set fluency, or set judge to seams", key="language_model")
+        if self.sharding.shards is not None and pattern_of(self.output) is not None:
+            raise SettingsError("has no use for an output that is a folder of shards", "leave it out", key="shards")
 
     @property
     def path(self) -> str:
@@ -124,7 +131,7 @@ class Job:
     @property
     def written_format(self) -> Format:
         # A name that does not tell the format is JSON Lines.
-        return self.output_format or format_of_name(self.output) or "jsonl"
+        return self.output_format or format_of_name(pattern_of(self.output) or self.output) or "jsonl"
 
     def source_file(self) -> Input:
         """What is read."""
@@ -136,15 +143,6 @@ class Progress:
     """How far a run has come; `position` counts bytes of the input file."""
 
     examples: int
-    position: int
-
-
-@dataclass(frozen=True, slots=True)
-class _Done:
-    """What became of a chunk; `position` is its end in the input file."""
-
-    content: bytes
-    tally: Tally
     position: int
 
 
@@ -160,30 +158,87 @@ def expand_file(
 
     `report` is told what the formats of input and output could not hold.
     """
-    input = job.source_file()
-    settings = WriteSettings(job.written_format)
+    input, report = job.source_file(), WriteReport() if report is None else report
     check_not_input(job.output, input, job.written_format)
-    tally = Tally()
     tools = _tools(job, engine_named(job.tools.engine, before_compiling))
-    report = WriteReport() if report is None else report
-    with (
-        open_bad(job.skip_bad, input, job.output) as bad,
-        open_examples(job.output, job.reading.fields, settings, report) as stream,
-    ):
-        lines = _lines(job, report.not_read, bad, tally)
+    with open_bad(job.skip_bad, input, job.output) as bad, _open_place(job, report) as place:
+        lines = _lines(job, report.not_read, bad, place.tally)
         if job.settings.judging.judge != "bleu":
             started = perf_counter()
             first = list(islice(lines, EXAMPLES_READ))
             tools = replace(tools, usage=_usage(first, job))
             lines = chain(first, lines)
-            tally.spend("read", started)
-        for done in _results(lines, job, tools, before_compiling):
+            place.tally.spend("read", started)
+        examples = 0
+        for done in _results(place.wanted(lines), job, tools, before_compiling):
             started = perf_counter()
-            stream.write(done.content)
-            tally.add(done.tally)
-            tally.spend("write", started)
-            on_progress(Progress(tally.examples, done.position))
-    return tally
+            place.take(done)
+            place.tally.spend("write", started)
+            examples += done.tally.examples
+            on_progress(Progress(examples, done.position))
+        for one in place.aside:
+            report.not_read.add("examples that worker processes died of")
+            if bad is not None:
+                bad.write(record_line(one) + b"\n")
+    return place.tally
+
+
+class _OneFile:
+    """An output that is complete at the end of the run, or is not there."""
+
+    def __init__(self, stream: BinaryIO):
+        self.tally = Tally()
+        self.aside: list[dict[str, Any]] = []
+        self._stream = stream
+
+    def wanted(self, lines: Iterator[Line]) -> Iterator[list[Line]]:
+        return iter(lambda: list(islice(lines, CHUNK)), [])
+
+    def take(self, done: Done) -> None:
+        self._stream.write(done.content)
+        self.tally.add(done.tally)
+        self.aside += done.aside
+
+
+@contextmanager
+def _open_place(job: Job, report: WriteReport) -> Iterator[_OneFile | ShardFolder]:
+    """Where results go: one file, or shards, of which one file may be made at the end."""
+    pattern, parts = pattern_of(job.output), job.sharding.shards
+    size = job.sharding.shard_examples
+
+    def opened(path: str, format: Format = job.written_format) -> AbstractContextManager[BinaryIO]:
+        return open_examples(path, job.reading.fields, WriteSettings(format), report)
+
+    if pattern is None and parts is None:
+        with opened(job.output) as stream:
+            yield _OneFile(stream)
+    elif pattern is not None:
+        with ShardFolder(pattern, size, _described(job), opened) as folder:
+            yield folder
+            report.files = list(map(str, folder.files))
+    else:
+        parts = str(Path(parts or "") / f"{PLACE}.jsonl")
+        with ShardFolder(parts, size, _described(job), partial(opened, format="jsonl")) as folder:
+            yield folder
+            with opened(job.output) as stream:
+                folder.join(stream)
+            folder.remove()
+
+
+def _described(job: Job) -> dict[str, Any]:
+    """All that the output depends on but for the input. Neither the number of processes nor the engine is of it."""
+    tools = replace(job.tools, cache=None, engine="auto", workers=1)
+    if job.settings.align.align == "hard":  # which asks no encoder
+        tools = replace(tools, encoder=None, vectors=VectorSettings())
+    hashes = {name: hash_of_files(name) for name in (tools.encoder, tools.language_model) if name is not None}
+    return {
+        "polyref": __version__,
+        "format": job.written_format,
+        **contents(job.reading),
+        **contents(job.settings),
+        **contents(tools),
+        "files": hashes,
+    }
 
 
 def _lines(job: Job, losses: Losses, bad: BinaryIO | None, tally: Tally) -> Iterator[Line]:
@@ -209,9 +264,10 @@ def _lines(job: Job, losses: Losses, bad: BinaryIO | None, tally: Tally) -> Iter
         raise changed(input.name)
 
 
-def _results(lines: Iterator[Line], job: Job, tools: Tools, before_compiling: Callable[[str], None]) -> Iterator[_Done]:
+def _results(
+    chunks: Iterator[list[Line]], job: Job, tools: Tools, before_compiling: Callable[[str], None]
+) -> Iterator[Done]:
     """What became of the chunks, in order."""
-    chunks = iter(lambda: list(islice(lines, CHUNK)), [])
     engine = tools.engine
     if job.tools.workers == 1:
         yield from (_process(chunk, job, tools) for chunk in chunks)
@@ -225,10 +281,32 @@ def _results(lines: Iterator[Line], job: Job, tools: Tools, before_compiling: Ca
         else:
             return
         CompiledEngine(before_compiling)  # once, here, before the workers load it from disk
-    yield from in_order(chunks, partial(_set_up, job, tools.usage), workers=job.tools.workers)
+    set_up = partial(_set_up, job, tools.usage)
+    yield from in_order(chunks, set_up, workers=job.tools.workers, lost=partial(one_by_one, job=job, set_up=set_up))
 
 
-def _set_up(job: Job, usage: Usage) -> Callable[[list[Line]], _Done]:
+def one_by_one(chunk: list[Line], job: Job, set_up: Callable[[], Callable[[list[Line]], Done]]) -> Done:
+    """A chunk that worker processes died of, without the examples that they die of."""
+    found = Done(b"", Tally(), chunk[-1].position)
+    alone = ([line] for line in chunk)
+    for done in in_order(alone, set_up, workers=1, lost=partial(_set_aside, job=job)):
+        found.content += done.content
+        found.tally.add(done.tally)
+        found.aside += done.aside
+    return found
+
+
+def _set_aside(chunk: list[Line], job: Job) -> Done:
+    [line] = chunk
+    problem = "worker processes died of this example (out of memory?)"
+    if job.skip_bad is None:
+        cure = "use fewer workers, or set it aside (skip_bad)"
+        raise InputError(problem, cure, file=display_name(job.path), line=line.number)
+    text = line.content.decode("utf-8", "backslashreplace")
+    return Done(b"", Tally(), line.position, [{"line": line.number, "reason": problem, "record": text}])
+
+
+def _set_up(job: Job, usage: Usage) -> Callable[[list[Line]], Done]:
     """In a worker process: become ready for chunks."""
     engine = "compiled" if job.tools.engine == "auto" else job.tools.engine
     return partial(_process, job=job, tools=replace(_tools(job, engine_named(engine)), usage=usage))
@@ -258,7 +336,7 @@ def _usage(lines: list[Line], job: Job) -> Usage:
         return usage_of([parse(line, job.path, job.reading.fields) for line in lines], job.settings.text)
 
 
-def _process(chunk: list[Line], job: Job, tools: Tools) -> _Done:
+def _process(chunk: list[Line], job: Job, tools: Tools) -> Done:
     """Read, expand and render some lines."""
     tally = Tally()
     started = perf_counter()
@@ -272,4 +350,4 @@ def _process(chunk: list[Line], job: Job, tools: Tools) -> _Done:
         expanded = list(map(with_pseudo_as_references, expanded))
     content = "".join([render(example, job.reading.fields) + "\n" for example in expanded]).encode()
     tally.spend("write", started)
-    return _Done(content, tally, chunk[-1].position)
+    return Done(content, tally, chunk[-1].position)
