@@ -89,6 +89,14 @@ def test_out_of_budget_is_not_exact(many: Lattice) -> None:
     assert many.search(20, SearchSettings()).exact
 
 
+def test_out_of_time_is_not_exact_and_enough_time_changes_nothing(many: Lattice, monkeypatch) -> None:
+    monkeypatch.setattr(lattice_module, "_FIRST_NODES", 30)
+    hurried = many.search(20, SearchSettings(example_seconds=1e-9))
+    assert hurried.arcs == many.search(20, SearchSettings(node_budget=30)).arcs
+    assert not hurried.exact
+    assert many.search(20, SearchSettings(example_seconds=1000)) == many.search(20, SearchSettings())
+
+
 def test_drawn_ties_are_exact_and_all_different(many: Lattice) -> None:
     drawn = many.search(5, SearchSettings(tie_limit=1))
     assert drawn.exact

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
 from itertools import chain, pairwise
+from time import perf_counter
 from typing import Any, ClassVar, NamedTuple, cast
 
 import numpy as np
@@ -35,6 +36,7 @@ from polyref.text.tokens import Tokenizer
 
 LIST_LIMIT = 2000  # up to here, listing everything is cheaper than bounds
 MAX_BOUNDS = 8_000_000  # states times lengths of the table of bounds
+_FIRST_NODES = 10_000  # of a search with a limit of time: few milliseconds
 
 
 class Arc(NamedTuple):
@@ -215,11 +217,29 @@ class Lattice:
             max_bounds=None if self.count <= LIST_LIMIT else MAX_BOUNDS,
             rules=self.rules,
         )
-        found = self.engine.search(self.numbering, self.automaton, task)
+        found = self._search(task, settings.example_seconds)
         if found is None:
             generator, matcher = random.Random(settings.seed), self.engine.matcher(self.numbering)
             found = best_of_sample(self.automaton, self.numbering.references, task, matcher, generator)
         return found
+
+    def _search(self, task: Task, seconds: float | None) -> Found | None:
+        """A search that ends in time: with a small budget first, then with as large a one as the time left allows.
+
+        So no search looks at a clock, and one that is short is the same as without a limit.
+        """
+        if seconds is None:
+            return self.engine.search(self.numbering, self.automaton, task)
+        started, budget = perf_counter(), min(_FIRST_NODES, task.node_budget)
+        while True:
+            before = perf_counter()
+            found = self.engine.search(self.numbering, self.automaton, replace(task, node_budget=budget))
+            now = perf_counter()
+            fits = int(budget * (started + seconds - now) / max(now - before, 1e-9))
+            larger = min(fits, 8 * budget, task.node_budget)
+            if found is None or found.exact or found.nodes < budget or larger <= budget:
+                return found
+            budget = larger
 
     def bleus(self, found: Found) -> list[float]:
         """The scores of sentences that a search found."""

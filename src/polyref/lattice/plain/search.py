@@ -56,6 +56,13 @@ class SearchSettings:
         below=2**62,
         metavar="N",
     )
+    example_seconds: float | None = setting(
+        None,
+        "Seconds per example before the best so far are taken; the result then depends on the machine.",
+        above=0,
+        at_most=1e6,
+        metavar="S",
+    )
     tie_limit: int = setting(
         10_000,
         "Draw between sentences with equal scores, instead of listing them, where there are more.",
