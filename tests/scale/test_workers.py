@@ -9,6 +9,7 @@ import sqlite3
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +26,9 @@ from polyref.expansion import CHUNK, ExpandSettings, expand
 from polyref.lattice import PlainEngine
 from polyref.lattice import engine as engine_module
 from polyref.scale import Job, Progress, ToolSettings, expand_file
+from polyref.scale.pool import in_order
 from polyref.scale.shards import Done
-from polyref.scale.workers import one_by_one
+from polyref.scale.workers import by_others
 from polyref.stats import Tally
 
 HARD = ExpandSettings(per_example=8)
@@ -349,15 +351,17 @@ class DieOf:
         return Done(b"".join(b"%d\n" % line.number for line in chunk), Tally(examples=len(chunk)), chunk[-1].position)
 
 
-def test_an_example_that_workers_die_of_is_set_aside(tmp_path):
+def test_an_example_that_workers_die_of_is_set_aside():
     chunk = [Line(number, b"{}", 10 * number) for number in range(1, 6)]
     job = replace(job_of("captions.jsonl", "out.jsonl"), skip_bad="bad.jsonl")
-    done = one_by_one(chunk, job, DieOf(4))
+    work = partial(in_order, set_up=DieOf(4), workers=2)
+    before, done = by_others(iter([chunk[:2], chunk]), job, work)
+    assert (before.content, before.aside) == (b"1\n2\n", [])
     assert (done.content, done.tally.examples, done.position) == (b"1\n2\n3\n5\n", 4, 50)
     reason = "worker processes died of this example (out of memory?)"
     assert done.aside == [{"line": 4, "reason": reason, "record": "{}"}]
     with pytest.raises(InputError, match=r"captions.jsonl:4: worker processes died of this example .*skip_bad"):
-        one_by_one(chunk, replace(job, skip_bad=None), DieOf(4))
+        list(by_others(iter([chunk]), replace(job, skip_bad=None), work))
 
 
 def test_the_input_is_never_overwritten(captions_file, tmp_path):

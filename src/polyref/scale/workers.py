@@ -16,7 +16,7 @@ from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from time import perf_counter
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Protocol
 
 from polyref import __version__
 from polyref.align import AlignSettings
@@ -53,6 +53,7 @@ from polyref.lattice import (
     engine_named,
 )
 from polyref.lattice.engine import alignment_cells
+from polyref.scale import cluster
 from polyref.scale.pool import in_order
 from polyref.scale.shards import PLACE, Done, ShardFolder, ShardSettings, pattern_of
 from polyref.settings import contents, part, setting, settings
@@ -85,6 +86,9 @@ class ToolSettings:
     engine: EngineName = setting("auto", "Plain Python or compiled kernels; the results are the same.")
     workers: int = setting(
         1, "Number of processes; the result does not depend on it.", at_least=1, at_most=1024, short="-w"
+    )
+    ray: str | None = setting(
+        None, "Work on a Ray cluster: its address, auto, or local for one on this machine.", metavar="ADDRESS"
     )
 
     def check_together(self) -> None:
@@ -227,7 +231,7 @@ def _open_place(job: Job, report: WriteReport) -> Iterator[_OneFile | ShardFolde
 
 def _described(job: Job) -> dict[str, Any]:
     """All that the output depends on but for the input. Neither the number of processes nor the engine is of it."""
-    tools = replace(job.tools, cache=None, engine="auto", workers=1)
+    tools = replace(job.tools, cache=None, engine="auto", workers=1, ray=None)
     if job.settings.align.align == "hard":  # which asks no encoder
         tools = replace(tools, encoder=None, vectors=VectorSettings())
     hashes = {name: hash_of_files(name) for name in (tools.encoder, tools.language_model) if name is not None}
@@ -269,6 +273,9 @@ def _results(
 ) -> Iterator[Done]:
     """What became of the chunks, in order."""
     engine = tools.engine
+    if job.tools.ray is not None:
+        yield from _on_a_cluster(chunks, job, tools.usage, job.tools.ray)
+        return
     if job.tools.workers == 1:
         yield from (_process(chunk, job, tools) for chunk in chunks)
         return
@@ -281,19 +288,36 @@ def _results(
         else:
             return
         CompiledEngine(before_compiling)  # once, here, before the workers load it from disk
-    set_up = partial(_set_up, job, tools.usage)
-    yield from in_order(chunks, set_up, workers=job.tools.workers, lost=partial(one_by_one, job=job, set_up=set_up))
+    yield from by_others(chunks, job, partial(in_order, set_up=_SetUp(job, tools.usage), workers=job.tools.workers))
 
 
-def one_by_one(chunk: list[Line], job: Job, set_up: Callable[[], Callable[[list[Line]], Done]]) -> Done:
-    """A chunk that worker processes died of, without the examples that they die of."""
-    found = Done(b"", Tally(), chunk[-1].position)
-    alone = ([line] for line in chunk)
-    for done in in_order(alone, set_up, workers=1, lost=partial(_set_aside, job=job)):
-        found.content += done.content
-        found.tally.add(done.tally)
-        found.aside += done.aside
-    return found
+def _on_a_cluster(chunks: Iterator[list[Line]], job: Job, usage: Usage, address: str) -> Iterator[Done]:
+    with cluster.connected(address, job.tools.workers) as ray:
+        actors = []
+        if job.settings.align.align == "soft":
+            actors = cluster.encoder_actors(ray, partial(job.tools.open_encoder, job.settings.align))
+        set_up = _SetUp(job, usage, tuple(actors))
+        yield from by_others(chunks, job, partial(cluster.in_order, set_up=set_up, ray=ray))
+
+
+class _Others(Protocol):
+    """Other processes, which give the results of chunks in order."""
+
+    def __call__(self, tasks: Iterator[list[Line]], *, lost: Callable[[list[Line]], Done]) -> Iterator[Done]: ...
+
+
+def by_others(chunks: Iterator[list[Line]], job: Job, work: _Others) -> Iterator[Done]:
+    """What became of the chunks. One that processes die of is done once more, without the examples they die of."""
+
+    def one_by_one(chunk: list[Line]) -> Done:
+        found = Done(b"", Tally(), chunk[-1].position)
+        for done in work(([line] for line in chunk), lost=partial(_set_aside, job=job)):
+            found.content += done.content
+            found.tally.add(done.tally)
+            found.aside += done.aside
+        return found
+
+    return work(chunks, lost=one_by_one)
 
 
 def _set_aside(chunk: list[Line], job: Job) -> Done:
@@ -306,10 +330,19 @@ def _set_aside(chunk: list[Line], job: Job) -> Done:
     return Done(b"", Tally(), line.position, [{"line": line.number, "reason": problem, "record": text}])
 
 
-def _set_up(job: Job, usage: Usage) -> Callable[[list[Line]], Done]:
-    """In a worker process: become ready for chunks."""
-    engine = "compiled" if job.tools.engine == "auto" else job.tools.engine
-    return partial(_process, job=job, tools=replace(_tools(job, engine_named(engine)), usage=usage))
+@dataclass(frozen=True)
+class _SetUp:
+    """In a worker process: become ready for chunks. `actors` encode, if there are any."""
+
+    job: Job
+    usage: Usage
+    actors: tuple[Any, ...] = ()
+
+    def __call__(self) -> Callable[[list[Line]], Done]:
+        engine = "compiled" if self.job.tools.engine == "auto" else self.job.tools.engine
+        encoder = cluster.RemoteEncoder(self.actors) if self.actors else None
+        tools = _tools(self.job, engine_named(engine), encoder)
+        return partial(_process, job=self.job, tools=replace(tools, usage=self.usage))
 
 
 def _cells(chunk: list[Line]) -> int:
@@ -317,9 +350,9 @@ def _cells(chunk: list[Line]) -> int:
     return sum(alignment_cells([len(line.content) // 25] * 5) for line in chunk)
 
 
-def _tools(job: Job, engine: Engine | AutoEngine) -> Tools:
-    """What a process works with."""
-    encoder = job.tools.open_encoder(job.settings.align)
+def _tools(job: Job, engine: Engine | AutoEngine, encoder: Encoder | None = None) -> Tools:
+    """What a process works with; its encoder, unless one is given."""
+    encoder = encoder or job.tools.open_encoder(job.settings.align)
     model: LanguageModel | None = None
     if job.tools.language_model is not None:
         model = open_language_model(job.tools.language_model)
