@@ -1,9 +1,9 @@
-# Verbs: setup demo quick test trust check bench align-eval paper. Each sets up what it needs; a fresh machine needs Python 3.11 and make.
+# Verbs: setup demo quick test trust scale-test check bench align-eval paper. Each sets up what it needs; a fresh machine needs Python 3.11 and make.
 PYTHON ?= python3
 BIN := .venv/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: setup demo quick test trust check bench align-eval paper clean
+.PHONY: setup demo quick test trust scale-test check bench align-eval paper clean
 
 setup: .venv/dev
 
@@ -44,6 +44,11 @@ TIMES := 5
 trust: .venv/dev
 	OMP_NUM_THREADS=1 $(BIN)/python tests/trust/fuzz.py --minutes $(MINUTES)
 	OMP_NUM_THREADS=1 $(BIN)/python tests/trust/signals.py --times $(TIMES)
+
+# The tests that need the extra ray: two nodes on this machine.
+scale-test: .venv/dev
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable ".[ray]"
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/scale
 
 # Writes docs/benchmarks.md. POLYREF_DATA names a folder with real data sets; without it, generated ones are used.
 bench: .venv/dev
