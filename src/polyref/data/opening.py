@@ -136,10 +136,12 @@ class Opened:
                 content, begun = content.removeprefix(BYTE_ORDER_MARK), True
             waiting = len(decoder.getstate()[0])
             try:
-                yield decoder.decode(content, final=not content)
+                text = decoder.decode(content, final=not content)
             except UnicodeDecodeError as error:
                 problem = f"not UTF-8 at byte {before - waiting + error.start + 1}"
                 raise InputError(problem, "save the file as UTF-8", file=self.name) from None
+            if text:
+                yield text
             if not content:
                 return
             before += len(content)

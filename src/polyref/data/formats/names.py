@@ -63,6 +63,8 @@ def recognise(
             problem = f"{', '.join(map(dump, found[:-1]))} and {dump(found[-1])} may be the references"
             raise InputError(problem, "choose one with references_field")
         references = next(iter(found), None)
+    if needs_references and not has_references and references is None:
+        return Names()  # the file is refused: with the names that it has
     if not has_source and fields.source == _USUAL.source and (needs_source or references is not None):
         found = _named(kinds, SOURCES, ("text", "number"), {fields.id, fields.references, references})
         source = found[0] if len(found) == 1 else None
