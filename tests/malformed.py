@@ -101,6 +101,16 @@ _NO_RULES = {
 
 # Each of these stands on the second line of a file, behind a good one.
 _RECORDS = {
+    "a key twice": (
+        '{"source": "s: t", "id" : 1, "references": ["a"], "id": 2}',
+        'the key "id" comes twice in an object; keep one of the two',
+    ),
+    "a key of a reference twice": (
+        '{"source": "s", "references": [{"text": "a", "text": "b"}]}',
+        'the key "text" comes twice',
+    ),
+    "an escaped key twice": ('{"source": "s", "references": ["a"], "\\u0073ource": 1}', 'the key "source" comes twice'),
+    "a reference without width": ('{"source": "s", "references": ["\u200b\u2060"]}', "reference 1 is blank"),
     "broken JSON": (
         '{"source": "s", "references": ["a" "b"]}',
         "broken JSON: Expecting ',' delimiter at column",
@@ -113,10 +123,10 @@ _RECORDS = {
     "a line that is a number": ("12", "the line holds a number, not an object"),
     "a line that is null": ("null", "the line holds null, not an object"),
     "no references": (
-        '{"source": "s", "captions": []}',
+        '{"source": "s", "notes": []}',
         '"references" is missing; add it, or name another key',
     ),
-    "no source": ('{"prompt": "s", "references": ["a"]}', '"source" is missing; add it, or name another key'),
+    "no source": ('{"fact": "s", "references": ["a"]}', '"source" is missing; add it, or name another key'),
     "references that are a text": (
         with_references('"a cat"'),
         '"references" is a string; give a list of strings',

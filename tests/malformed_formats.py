@@ -40,13 +40,13 @@ _GOOD = parquet(source=["s", "t"], references=[["a cat"], ["a dog"]])
 _DAMAGED = _GOOD[:8] + bytes(byte ^ 0x55 for byte in _GOOD[8:60]) + _GOOD[60:]
 _PARQUET = {
     "a Parquet without references": (
-        parquet(source=["s"], captions=[["a"]]),
-        'there is no column "references"; name another with references_field (the columns here: "source", "captions")',
+        parquet(source=["s"], notes=[["a"]]),
+        'there is no column "references"; name another with references_field (the columns here: "source", "notes")',
         None,
     ),
     "a Parquet without source": (
-        parquet(prompt=["s"], references=[["a"]]),
-        'there is no column "source"; name another with source_field (the columns here: "prompt", "references")',
+        parquet(fact=["s"], references=[["a"]]),
+        'there is no column "source"; name another with source_field (the columns here: "fact", "references")',
         None,
     ),
     "references that are texts": (
@@ -219,11 +219,11 @@ _COCO = {
 
 _CSV = {
     "a table without references": (
-        b"id,source,text\n1,s,a\n",
-        'there is no column "reference"; name another with references_field (the columns here: "id", "source", "text")',
+        b"id,source,note\n1,s,a\n",
+        'there is no column "reference"; name another with references_field (the columns here: "id", "source", "note")',
         1,
     ),
-    "a table without source": (b"id,prompt,ref\n", 'there is no column "source"; name another with source_field', 1),
+    "a table without source": (b"id,fact,ref\n", 'there is no column "source"; name another with source_field', 1),
     "a column twice": (b"source,ref,ref\n", 'the column "ref" comes twice', 1),
     "a header only": (b"source,ref\n", "the table has no rows; give at least one", None),
     "a header of columns only": (b"source,ref0,ref1\n", "the table has no rows", None),
@@ -362,7 +362,28 @@ _PROSE = {
     ),
 }
 
+_ONE = b'[{"image": "a", "captions": ["x"]}'
+_DOCUMENTS = {
+    "an empty array": (b"[]", "the array is empty; give at least one record", 1),
+    "an array of arrays": (b'[["a", "b"]]', "place 1 holds a list, not an object; give an array of objects", 1),
+    "an array of many kinds": (_ONE + b", 3]", "place 2 holds a number, not an object", 2),
+    "an array cut off behind a record": (_ONE, "the file ends where ',' or ']' should stand; is the file complete?", 1),
+    "an array cut off in a record": (_ONE + b',\n{"image": "b', "broken JSON: Unterminated string starting", 2),
+    "an array without a comma": (_ONE + b'\n{"image": "b"}]', "broken JSON: no ',' or ']' here", 2),
+    "more behind an array": (_ONE + b"]\n{}", "something stands behind the end of the document", 2),
+    "an array nested too deeply": (b"[" * 100_000, "the JSON is nested too deeply", 1),
+    "an array that is not UTF-8": (_ONE + b',\xff"]', "not UTF-8 at byte 36; save the file as UTF-8", None),
+    "a list by id with a number": (b'{"a.jpg": ["x", 3]}', "reference 2 is a number; give a string", 1),
+    "an id with two lists": (b'{"a.jpg": ["x"], "a.jpg": ["y"]}', 'the id "a.jpg" comes twice', 2),
+}
+_FLICKR = {
+    "a line without an image": (b"a.jpg#0\tx\nhello\n", "the line is not an image, # and a number, a tab and", 2),
+    "a caption that is blank": (b"a.jpg#0\tx\nb.jpg#0\t \n", "reference 1 is blank", 2),
+}
+
 MALFORMED_FILES = [
+    *_cases(_DOCUMENTS, "array.json"),
+    *_cases(_FLICKR, "captions.txt"),
     *_cases(_PROSE, "prose.txt"),
     *_cases(_PARQUET, "examples.parquet"),
     *_cases(_COCO, "captions.json"),

@@ -8,13 +8,14 @@ Not:  files, workers (scale/).
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, cycle, islice
 from time import perf_counter
-from typing import Literal
+from typing import Any, Literal
 
 from polyref.align import AlignSettings
+from polyref.data import examples_of
 from polyref.encode import ContextEncoder, Encoder, Encoding, default_encoder
 from polyref.errors import InputError, SettingsError
 from polyref.example import Example, LatticeSummary, PseudoReference
@@ -100,7 +101,7 @@ class Tools:
 
 
 def expand(
-    examples: Iterable[Example],
+    examples: Iterable[Example | Mapping[str, Any] | Sequence[str]],
     per_example: int | None = None,
     *,
     settings: ExpandSettings | None = None,
@@ -112,6 +113,7 @@ def expand(
 ) -> Iterator[Example]:
     """Give each example pseudo-references until it has `per_example` references in all.
 
+    An example may also be a dictionary, as a record of a file is, or a list of references, as ["a cat", "the cat"].
     Soft alignment uses the built-in encoder unless another one is given. `usage` is what is known of the words of the
     whole data set; without it, the first thousand examples are read ahead to know. A `tally` counts what happens on the
     way.
@@ -122,7 +124,7 @@ def expand(
     if usage is not None and not isinstance(usage, Usage):
         raise SettingsError("is not a Usage", "give usage_of(examples, settings.text), or leave it out", key="usage")
     tools = Tools(engine or AutoEngine(), encoder, language_model, usage or Usage())
-    return _expanded(examples, settings, tools, Tally() if tally is None else tally, learns=usage is None)
+    return _expanded(examples_of(examples), settings, tools, Tally() if tally is None else tally, learns=usage is None)
 
 
 def _expanded(

@@ -367,15 +367,16 @@ def test_what_makes_no_sense_is_refused(options, says, run, file, tmp_path: Path
     assert names(tmp_path) == ["data.jsonl"]
 
 
-def test_a_file_that_has_changed_is_refused(run, file):
-    before = run("stream", file).out
+def test_a_file_that_has_changed_is_streamed_as_it_is_now(run, file):
+    assert len(run("stream", file).out.splitlines()) == 7
     write(file, RECORDS[:2])
-    assert_refused(
-        run("stream", file), "the file has changed since it was indexed; set --reindex to use it as it is now"
-    )
-    assert len(table(run("stream", file, "--reindex").out)) == 4
-    assert len(before.splitlines()) == 7
     assert len(table(run("stream", file).out)) == 4
+
+
+def test_a_start_at_the_end_of_an_epoch_goes_on_in_the_next(run, file, tmp_path: Path):
+    assert run("stream", file, "--start", 7, "--epochs", 2).out == run("stream", file, "--epoch", 1).out
+    run("stream", file, "--start", 7, "--epochs", 2, "-o", tmp_path / "end-{epoch}.tsv")
+    assert [path.name for path in tmp_path.glob("end-*")] == ["end-1.tsv"]
 
 
 @pytest.mark.parametrize(

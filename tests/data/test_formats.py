@@ -121,7 +121,7 @@ def test_a_name_tells_the_format_that_is_written(name, format):
         ("out.txt", {}, "the name does not tell the format; end it in one of .jsonl, .ndjson, .parquet"),
         ("out.parquet.gz", {}, "Parquet is compressed already"),
         ("out.jsonl", {"reference_columns": True}, "reference columns belong to csv and tsv, not to jsonl"),
-        ("out.csv", {"format": "excel"}, 'format is "excel"; choose one of jsonl, parquet, coco, karpathy, csv, tsv'),
+        ("out.csv", {"format": "excel"}, 'format is "excel"; choose one of jsonl, parquet, coco, karpathy, json'),
         ("out.csv", {"line_breaks": "ignore"}, 'line_breaks is "ignore"; choose one of refuse, space'),
     ],
 )

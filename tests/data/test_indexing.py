@@ -102,24 +102,20 @@ def test_names_of_all_kinds_can_be_indexed(name, indexes, file):
     path = file.rename(file.with_name(name))
     for _ in range(2):
         assert ids(open_index(Input.of(path))) == ["a", "b"]
-    open_index(Input.of(path), renew=True)
+    path.write_text(path.read_text() + "\n")
+    open_index(Input.of(path))
     assert len(names(indexes)) == 1
 
 
 # -- a file that has changed ----------------------------------------------------------------------------------------
 
 
-def test_a_file_that_has_changed_is_refused_until_it_is_indexed_anew(file, indexes):
-    open_index(Input.of(file))
+def test_a_file_that_has_changed_is_indexed_anew(file, indexes):
+    before = open_index(Input.of(file)).fingerprint
     file.write_text(file.read_text() + json.dumps({"id": "c", "source": "drei", "references": ["three"]}) + "\n")
     for _ in range(2):
-        with pytest.raises(InputError) as refused:
-            open_index(Input.of(file))
-        assert str(refused.value) == (
-            f"{file}: the file has changed since it was indexed; set reindex to use it as it is now"
-        )
-    assert ids(open_index(Input.of(file), renew=True)) == ["a", "b", "c"]
-    assert ids(open_index(Input.of(file))) == ["a", "b", "c"]
+        corpus = open_index(Input.of(file))
+        assert (ids(corpus), corpus.fingerprint != before) == (["a", "b", "c"], True)
     assert len(names(indexes)) == 1
 
 
@@ -127,8 +123,7 @@ def test_a_change_that_keeps_the_size_is_noticed(file):
     open_index(Input.of(file))
     file.write_text(file.read_text().replace("eins", "Eins"))
     os.utime(file, ns=(1, 1))
-    with pytest.raises(InputError, match="has changed since it was indexed"):
-        open_index(Input.of(file))
+    assert open_index(Input.of(file)).source(0) == "Eins"
 
 
 def test_the_same_content_with_another_date_is_the_same_file(file, monkeypatch: pytest.MonkeyPatch):
@@ -177,8 +172,7 @@ def test_a_change_that_keeps_size_and_date_is_noticed(change, is_old, file, monk
     change(file, file.read_text().replace("eins", "zwei"))
     os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
     assert (file.stat().st_size, file.stat().st_mtime_ns) == (before.st_size, before.st_mtime_ns)
-    with pytest.raises(InputError, match="the file has changed since it was indexed"):
-        open_index(Input.of(file))
+    assert open_index(Input.of(file)).source(0) == "zwei"
 
 
 def test_a_file_is_hashed_again_only_if_it_may_have_changed(file, monkeypatch: pytest.MonkeyPatch):
@@ -263,7 +257,7 @@ def test_an_index_that_is_not_whole_is_made_again(spoil, file, indexes, monkeypa
 
 def flip(path: Path, place: int, bits: int = 1) -> None:
     content = bytearray(path.read_bytes())
-    content[place] ^= bits
+    content[place % len(content)] ^= bits  # a file that was made again may be shorter
     path.write_bytes(content)
 
 
@@ -286,15 +280,6 @@ def test_an_index_that_is_damaged_anywhere_is_made_again(file, indexes, monkeypa
     assert names(indexes) == [folder.name]
 
 
-def test_a_damaged_index_of_a_file_that_has_changed_is_not_made_again(file, indexes):
-    open_index(Input.of(file))
-    [folder] = indexes.iterdir()
-    flip(folder / "references.bin", 0)
-    file.write_text(file.read_text().replace("eins", "uno"))
-    with pytest.raises(InputError, match="the file has changed since it was indexed; set reindex"):
-        open_index(Input.of(file))
-
-
 def test_nothing_is_left_of_a_file_that_is_refused(file, indexes):
     file.write_text(file.read_text() + "{broken\n")
     with pytest.raises(InputError, match=r"data\.jsonl:3: broken JSON"):
@@ -307,7 +292,7 @@ def test_a_file_that_is_refused_leaves_its_older_index(file, indexes):
     before = file.read_text()
     file.write_text("{broken\n")
     with pytest.raises(InputError, match="broken JSON"):
-        open_index(Input.of(file), renew=True)
+        open_index(Input.of(file))
     file.write_text(before)
     assert ids(open_index(Input.of(file))) == ["a", "b"]
     assert len(names(indexes)) == 1
@@ -368,14 +353,14 @@ def test_what_killed_runs_have_left_is_swept_and_what_others_make_is_not(file, i
     for name in (*gone, *kept):
         (indexes / name).mkdir()
         (indexes / name / "references.bin").write_text("half")
-    open_index(Input.of(file), renew=True)
+    open_index(Input.of(file))
     assert names(indexes) == sorted([folder.name, *kept])
 
 
 def test_a_corpus_stays_readable_when_its_index_is_made_anew(file):
     before = open_index(Input.of(file))
     file.write_text(file.read_text().replace("eins", "uno"))
-    after = open_index(Input.of(file), renew=True)
+    after = open_index(Input.of(file))
     assert (before.source(0), after.source(0)) == ("eins", "uno")
 
 
@@ -413,8 +398,7 @@ def test_parallel_text_is_one_index_of_all_its_files(indexes, tmp_path: Path):
         assert corpus.numbers["gold"].tolist() == [2, 1]
     assert len(names(indexes)) == 1
     (tmp_path / "data.ref1").write_text("I\n\n")
-    with pytest.raises(InputError, match="has changed since it was indexed"):
-        open_index(Input.of(tmp_path / "data.src"))
+    assert open_index(Input.of(tmp_path / "data.src")).reference(0, 1) == "I"
 
 
 def test_a_compressed_file_is_indexed(file, tmp_path: Path):

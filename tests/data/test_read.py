@@ -62,8 +62,8 @@ def test_other_names_of_keys_can_be_given(read_records):
 
 
 def test_a_missing_key_is_named_with_the_keys_that_are_there(read_records):
-    with pytest.raises(InputError, match=r'references_field \(the keys here: "prompt", "answers"\)'):
-        read_records({"prompt": "hi", "answers": ["hello"]})
+    with pytest.raises(InputError, match=r'references_field \(the keys here: "prompt", "replies"\)'):
+        read_records({"prompt": "hi", "replies": ["hello"]})
 
 
 def test_a_source_need_not_be_there_where_nobody_asks_for_it(read_records):

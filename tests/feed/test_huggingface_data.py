@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import sys
 from collections.abc import Iterator
@@ -143,7 +144,7 @@ def test_nothing_is_left_behind_by_a_reader_that_stops_half_way(tmp_path: Path, 
     ("columns", "says"),
     [
         ({"source": ["s", "t"], "references": [["r"], []]}, 'the data set:2: "references" is empty; give at least one'),
-        ({"source": ["s"], "answers": [["r"]]}, 'the data set: there is no column "references"; name another'),
+        ({"source": ["s"], "notes": [["r"]]}, 'the data set: there is no column "references"; name another'),
         ({"source": ["s"], "references": ["r"]}, 'the data set:1: "references" is a string'),
         ({"id": ["1", "1"], "source": ["s"] * 2, "references": [["r"]] * 2}, "the data set:2: "),
     ],
@@ -154,8 +155,23 @@ def test_what_is_wrong_with_a_data_set_is_said_of_the_data_set(columns, says):
     assert says in str(refused.value)
 
 
+def test_an_iterable_data_set_is_read_row_by_row():
+    rows = [{"image": "1.jpg", "captions": ["a", "b"], "photo": b"..."}, {"image": "2.jpg", "captions": ["c"]}]
+    endless = datasets.IterableDataset.from_generator(lambda: itertools.cycle(rows))
+    losses = Losses()
+    examples = from_dataset(endless, losses=losses)
+    found = list(itertools.islice(examples, 2))
+    assert [(one.id, one.source, len(one.references)) for one in found] == [
+        ("1.jpg", "1.jpg", 2),
+        ("2.jpg", "2.jpg", 1),
+    ]
+    assert losses.counts == {'values that JSON cannot hold ("photo")': 1}
+    with pytest.raises(InputError, match=r'the data set:3: the id "1\.jpg" comes twice'):
+        next(examples)
+
+
 def test_several_splits_are_refused():
-    with pytest.raises(InputError, match=r"this is a DatasetDict, not a datasets\.Dataset; give one split"):
+    with pytest.raises(InputError, match=r"this is a DatasetDict, neither a datasets\.Dataset nor .*; give one split"):
         from_dataset(datasets.DatasetDict())
 
 

@@ -87,6 +87,14 @@ def test_the_best_come_first_and_the_first_is_that_of_a_search_for_one(folder: P
         assert all(text.log_prob <= text.score for text in texts)  # a reward for each token is in the score
 
 
+def test_a_text_is_listed_once_with_its_best_score(folder: Path, monkeypatch: pytest.MonkeyPatch):
+    loaded = load_model(folder)
+    [several] = loaded.generate(["two dogs"], best=4)
+    monkeypatch.setattr(type(loaded.target), "decode", lambda self, tokens: "the same")
+    [once] = loaded.generate(["two dogs"], best=4)
+    assert [(one.text, one.score) for one in once] == [("the same", several[0].score)]
+
+
 def test_more_texts_than_the_beam_is_wide_widen_it(folder: Path):
     loaded = load_model(folder)
     assert loaded.generate(["two dogs"], best=9) == loaded.generate(

@@ -66,7 +66,7 @@ VERBS = {
     "parallel": Verb(
         ("convert", "data.jsonl", "out/text.src"), ("out/text.src", *(f"out/text.ref{n}" for n in range(4)))
     ),
-    "stream": Verb(("stream", "data.jsonl", "--index", "index", "--reindex", "-o", "out/p.tsv"), ("out/p.tsv",)),
+    "stream": Verb(("stream", "data.jsonl", "--index", "index", "-o", "out/p.tsv"), ("out/p.tsv",)),
     "train": Verb(("train", "recipe.toml", "-o", "out/run"), ("out/run",), resumes=True),
     "encoder": Verb(
         ("encoder", "train", "small.jsonl", "-o", "out/encoder", *SMALL),

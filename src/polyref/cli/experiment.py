@@ -42,6 +42,7 @@ def experiment(
         o.tell(_status(run) if status else _plan(run, jobs))
         return
     shown = _Line(quiet)
+    o.hear_notes(quiet=quiet)
     run_grid(run, jobs=jobs, say=shown.say, on_progress=shown.show)
     shown.say(f"records: {run.grid.records}")
     if run.failed:

@@ -31,7 +31,7 @@ from polyref.cli.experiment import experiment
 from polyref.cli.features import features
 from polyref.cli.generate import generate
 from polyref.cli.lattice import lattice
-from polyref.cli.options import printable
+from polyref.cli.options import hear_notes, printable
 from polyref.cli.report import report
 from polyref.cli.score import score
 from polyref.cli.stats import stats
@@ -261,6 +261,7 @@ def main() -> None:
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     try:
         heed_signals()
+        hear_notes()
         name_standard_output()
         for channel in (sys.stdout, sys.stderr):
             if isinstance(channel, io.TextIOWrapper):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import logging
 import os
 import re
 import sys
@@ -247,6 +248,27 @@ def _with_options(error: SettingsError | InputError, names: Mapping[str, str]) -
 def say(text: str) -> None:
     """One line on standard error, whatever the text quotes."""
     typer.echo(f"polyref: {printable(text)}", err=True)
+
+
+class _Notes(logging.Handler):
+    """Says what files were taken for, each note once: some files are read twice."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.INFO)
+        self._said: set[str] = set()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        text = record.getMessage()
+        if text not in self._said:
+            self._said.add(text)
+            say(text)
+
+
+def hear_notes(*, quiet: bool = False) -> None:
+    """Have what the library notes said on standard error, or not."""
+    log = logging.getLogger("polyref")
+    log.setLevel(logging.CRITICAL if quiet else logging.INFO)
+    log.handlers[:] = [] if quiet else [_Notes()]
 
 
 def say_compiling(why_not_kept: str) -> None:

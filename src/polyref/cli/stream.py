@@ -78,7 +78,6 @@ def stream(
     count: Annotated[bool, typer.Option("--count", help="Only count pairs and updates of every schedule.")] = False,
     batch: Annotated[dict[str, Any], o.Given(BatchSettings, needs="--count")],
     index: Annotated[str | None, o.option("FOLDER", "Folder of indexes.  [default: user's cache]")] = None,
-    reindex: Annotated[bool, typer.Option("--reindex", help="Index the file again: it has changed.")] = False,
     reading: ReadSettings,
     as_json: o.JsonOption = False,
 ) -> None:
@@ -103,7 +102,7 @@ def stream(
     with ExitStack() as stack:
         with o.progress_bar("-", "indexing, once", "examples") as show:
             on_progress = partial(show, 0)
-            corpus = stack.enter_context(indexed(input, folder=place, renew=reindex, on_progress=on_progress))
+            corpus = stack.enter_context(indexed(input, folder=place, on_progress=on_progress))
         with located(input.name):
             pairs = Stream(corpus, settings, _tools(settings.fresh, language_model))
         if count:
@@ -135,7 +134,8 @@ class _Target:
 
     def write(self, stream: Stream) -> None:
         epochs = range(self.share.epoch, self.share.epoch + self.share.epochs)
-        self._check_start(stream)
+        if self._is_at_end(stream):
+            epochs = epochs[1:]
         if self.format in ("coco", "karpathy"):
             self._write_examples(stream, epochs)
             return
@@ -143,13 +143,16 @@ class _Target:
         for together in (epochs[n : n + 1] for n in range(len(epochs))) if _EPOCH in self.output else [epochs]:
             self._write_lines(stream, together)
 
-    def _check_start(self, stream: Stream) -> None:
-        """Refuse to begin behind the end: whoever goes on there has counted something else."""
+    def _is_at_end(self, stream: Stream) -> bool:
+        """Whether nothing of the first epoch is left. To begin behind its end is refused: the count is of another."""
         share = self.share
-        if share.start and share.start >= stream.schedule.share(share.epoch, share.rank, share.ranks):
+        pairs = stream.schedule.share(share.epoch, share.rank, share.ranks)
+        is_at_end = share.start == pairs > 0
+        if share.start > pairs or (is_at_end and share.epochs == 1):
             many = "this share of an epoch has fewer" if share.ranks > 1 else f"an epoch has {len(stream):,}"
             cure = f"give less, or go on with --epoch {share.epoch + 1}"
             raise SettingsError(f"is {share.start:,}, but {many} pairs", cure, key="start")
+        return is_at_end
 
     def _write_lines(self, stream: Stream, epochs: range) -> None:
         share, path = self.share, self.output.replace(_EPOCH, str(epochs[0]))

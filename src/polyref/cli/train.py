@@ -26,7 +26,6 @@ def train(
         typer.Option("--set", metavar="KEY=VALUE", help="Change one key, such as fit.epochs=3; may be given again."),
     ] = None,
     output: Annotated[str | None, o.output("Folder of the model, instead of run.output.", "FOLDER")] = None,
-    reindex: Annotated[bool, typer.Option("--reindex", help="Index the training file again: it has changed.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing while it trains; train.log has it.")] = False,
     check: Annotated[bool, typer.Option("--check", help="Only check recipe and files, and print all keys.")] = False,
     keys: Annotated[bool, typer.Option("--keys", help="List all keys of a recipe and what they mean.")] = False,
@@ -58,9 +57,8 @@ def train(
     from polyref.experiment.training import train_recipe
     from polyref.fit.processes import rank_of_environment
 
-    trained = train_recipe(
-        found, reindex=reindex, say=lambda line: None if quiet else typer.echo(o.printable(line), err=True)
-    )
+    o.hear_notes(quiet=quiet)
+    trained = train_recipe(found, say=lambda line: None if quiet else typer.echo(o.printable(line), err=True))
     if rank_of_environment() == 0:
         _show(trained, as_json)
 

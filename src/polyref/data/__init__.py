@@ -4,7 +4,7 @@ from polyref.data.formats import Format
 from polyref.data.formats.format import Losses, SeenTexts
 from polyref.data.formats.jsonl import Fields, parse, render
 from polyref.data.opening import MAX_LINE_BYTES, Line, open_output, read_lines
-from polyref.data.reading import BadSettings, Input, ReadSettings, read, sample_examples
+from polyref.data.reading import BadSettings, Input, ReadSettings, examples_of, read, sample_examples
 from polyref.data.writing import WriteReport, WriteSettings, open_examples, write
 
 __all__ = [
@@ -19,6 +19,7 @@ __all__ = [
     "SeenTexts",
     "WriteReport",
     "WriteSettings",
+    "examples_of",
     "open_examples",
     "open_output",
     "parse",

@@ -4,8 +4,8 @@ In:   examples, one after the other; or a file in any format, and a folder for i
 Out:  a Corpus: ids, sources and references by number, in memory or in a folder that is mapped and not read.
 Not:  the order of a training run (schedule/).
 
-A file that has changed since its index was made is refused: a training run must not go on with other data unnoticed.
-An index that is damaged is made anew: each of its files has a checksum, which is looked at once in a run.
+An index is made anew where its file has changed, and where it is damaged: each of its files has a checksum, which is
+looked at once in a run. A run that goes on must not do so with other data unnoticed: it compares fingerprints.
 """
 
 from __future__ import annotations
@@ -400,12 +400,11 @@ def indexed(
     input: Input,
     *,
     folder: Path | None = None,
-    renew: bool = False,
     on_progress: OnProgress = lambda examples: None,
 ) -> Iterator[Corpus]:
     """The corpus of a file, while it is needed. Standard input and pipes are indexed for this one time."""
     if input.can_be_read_again:
-        yield open_index(input, folder=folder, renew=renew, on_progress=on_progress)
+        yield open_index(input, folder=folder, on_progress=on_progress)
         return
     with passing_folder() as passing:
         with writing(passing.parent, "set TMPDIR to a folder with more room"):
@@ -417,26 +416,25 @@ def open_index(
     input: Input,
     *,
     folder: Path | None = None,
-    renew: bool = False,
     on_progress: OnProgress = lambda examples: None,
 ) -> Corpus:
-    """The corpus of a file, from its index. `renew` makes the index anew, whatever there is."""
+    """The corpus of a file, from its index, which is made where there is none, or one of another content."""
     files = [Path(os.path.realpath(path)) for path in input.files]
     for path, name in zip(files, input.files, strict=True):
         if not path.is_file():
             raise InputError("there is no such file", "check the path", file=name)
     place = (folder or default_folder()) / _name(files, input.settings)
     _sweep(place)
-    about = None if renew else about_corpus(place)
+    about = about_corpus(place)
     if about is not None and _has_stamps(about, files):
-        stamps = _checked_stamps(about["source"], files, input)
-        if _is_sound(place, about):
+        stamps = _stamps_today(about["source"], files)
+        if stamps is not None and _is_sound(place, about):
             if stamps != about["source"]:
                 with suppress(OSError):  # the next run reads the file once more, and no harm is done
                     write_about(place, {**about, "source": stamps})
             return open_corpus(place)
     stamps = [_stamp(path) for path in files]
-    with writing(place.parent, "name another folder of indexes"), _new_folder(place, stamps, renew) as fresh:
+    with writing(place.parent, "name another folder of indexes"), _new_folder(place, stamps) as fresh:
         _save(input, fresh, stamps, on_progress)
         pairs = zip(files, stamps, strict=True)
         if any(_differs(path, stamp) and _stamp(path)["hash"] != stamp["hash"] for path, stamp in pairs):
@@ -485,18 +483,16 @@ def _has_stamps(about: dict[str, Any], files: Sequence[object]) -> bool:
     return isinstance(stamps, list) and len(stamps) == len(files) and all(isinstance(one, dict) for one in stamps)
 
 
-def _checked_stamps(stamps: list[Stamp], files: list[Path], input: Input) -> list[Stamp]:
-    """The stamps of today; a file that is not what it was is refused. Most need not be read for that."""
+def _stamps_today(stamps: list[Stamp], files: list[Path]) -> list[Stamp] | None:
+    """The stamps of today; None if a file holds something else. Most need not be read for that."""
     today = [_stamp(path) if _differs(path, stamp) else stamp for path, stamp in zip(files, stamps, strict=True)]
     # A copy with another date is the same file.
-    if any(new["hash"] != old.get("hash") for new, old in zip(today, stamps, strict=True) if new is not old):
-        problem = "the file has changed since it was indexed"
-        raise InputError(problem, "set reindex to use it as it is now", file=input.name)
-    return today
+    is_same = all(new["hash"] == old.get("hash") for new, old in zip(today, stamps, strict=True) if new is not old)
+    return today if is_same else None
 
 
 @contextmanager
-def _new_folder(place: Path, stamps: list[Stamp], renew: bool) -> Iterator[Path]:
+def _new_folder(place: Path, stamps: list[Stamp]) -> Iterator[Path]:
     """A folder that takes its name when it is complete, in the place of an older one.
 
     Many ranks of a run may begin at once, and all make the same index: that of the first stays, so that no one finds it
@@ -509,7 +505,7 @@ def _new_folder(place: Path, stamps: list[Stamp], renew: bool) -> Iterator[Path]
         fresh.mkdir(mode=0o700)
         yield fresh
         try:
-            if renew or not _is_index_of(place, stamps):
+            if not _is_index_of(place, stamps):
                 with suppress(FileNotFoundError):
                     place.rename(older)
                 fresh.rename(place)

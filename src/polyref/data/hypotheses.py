@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import re
-import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -19,7 +18,7 @@ from typing import Any
 
 from polyref.data.formats import format_of_content, format_of_name
 from polyref.data.formats.format import Losses, Reading
-from polyref.data.formats.jsonl import ONE_OBJECT, Fields, check_characters, check_object, json_of, missing
+from polyref.data.formats.jsonl import ONE_OBJECT, Fields, check_characters, check_object, is_blank, json_of, missing
 from polyref.data.formats.parallel import parallel_paths, side_by_side
 from polyref.data.formats.parquet import MAGIC
 from polyref.data.opening import Opened, display_name, lines_of, located, open_input, text_lines
@@ -58,16 +57,10 @@ def read_hypotheses(path: str, settings: ReadSettings, field: str, *, allow_empt
     if not found.texts:
         raise InputError("the file is empty", "give one hypothesis per line", file=found.name)
     for text, line in zip(found.texts, found.lines, strict=True):
-        if not allow_empty and is_empty(text):
+        if not allow_empty and is_blank(text):
             cure = "give a text, or set allow_empty to score it as no words"
             raise InputError("the hypothesis is empty", cure, file=found.name, line=line)
     return found
-
-
-def is_empty(text: str) -> bool:
-    """Whether nothing of a text can be seen: it has no characters, or only spaces and such without width."""
-    # Cf: marks without width, such as U+200B; Cc: control characters.
-    return all(letter.isspace() or unicodedata.category(letter) in ("Cf", "Cc") for letter in text)
 
 
 def _gathered(found: Iterable[Found], name: str, id_field: str, where: str = "on line") -> Hypotheses:
@@ -168,7 +161,7 @@ def _plain_references(paths: Sequence[str], max_line_bytes: int) -> References:
     name = display_name(paths[0])
     if not lines:
         raise InputError("the file is empty", "give one reference per line", file=name)
-    texts = [[text for text in of_line if text and not text.isspace()] for of_line in lines]
+    texts = [[text for text in of_line if not is_blank(text)] for of_line in lines]
     if [] in texts:
         number, where = texts.index([]) + 1, "in every file of references" if len(paths) > 1 else "here"
         raise InputError(f"line {number} is blank {where}", "give at least one reference", file=name, line=number)

@@ -9,6 +9,7 @@ Not:  what the bytes mean (formats/), how a file is replaced (files.py).
 
 from __future__ import annotations
 
+import codecs
 import errno
 import gzip
 import io
@@ -124,6 +125,26 @@ class Opened:
         with _faults(self.name):
             content = self.stream.read()
         return decoded(content.removeprefix(BYTE_ORDER_MARK), self.name)
+
+    def pieces(self, size: int) -> Iterator[str]:
+        """All of it, some bytes at a time."""
+        decoder, begun, before = codecs.getincrementaldecoder("utf-8")(), False, 0
+        while True:
+            with _faults(self.name):
+                content = self.stream.read(size)
+            if not begun:
+                content, begun = content.removeprefix(BYTE_ORDER_MARK), True
+            waiting = len(decoder.getstate()[0])
+            try:
+                text = decoder.decode(content, final=not content)
+            except UnicodeDecodeError as error:
+                problem = f"not UTF-8 at byte {before - waiting + error.start + 1}"
+                raise InputError(problem, "save the file as UTF-8", file=self.name) from None
+            if text:
+                yield text
+            if not content:
+                return
+            before += len(content)
 
     def look(self, size: int) -> bytes:
         """The first bytes, more of them than `head` has; only before anything has been read."""

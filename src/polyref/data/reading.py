@@ -9,16 +9,27 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import takewhile
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 from polyref.data.formats import FORMATS, Format, SourceFormat, format_of_content, format_of_name
 from polyref.data.formats.format import Losses, Reading, SeenTexts
-from polyref.data.formats.jsonl import Fields, check_object, dump, id_of, json_of, missing, parse, record_line
+from polyref.data.formats.jsonl import (
+    Fields,
+    check_keys,
+    check_object,
+    dump,
+    id_of,
+    json_of,
+    missing,
+    parse,
+    record_line,
+)
+from polyref.data.formats.names import names_of_record, with_names
 from polyref.data.formats.parallel import parallel_paths
 from polyref.data.formats.parquet import MAGIC
 from polyref.data.opening import (
@@ -147,6 +158,7 @@ class Input:
         """One record at a time, and its example. `check` may refuse more; bad ones go to `bad`, if that is given."""
         losses = Losses() if losses is None else losses
         seen, found, first = self.seen_ids(trust=bad is not None), False, None
+        has_id = _HasId(self)
         for line in self.records(require_source=require_source, losses=losses):
             try:
                 example = parse(line, self.paths[0], self.settings.fields, require_source=require_source)
@@ -164,10 +176,12 @@ class Input:
                 first = first or error
                 continue
             found = True
+            has_id.look(line)
             yield line, example
         if first is not None and not found:
             problem = f"every record is bad, the first one since: {first.problem}"
             raise InputError(problem, first.cure, file=self.name, line=first.line)
+        has_id.check()
 
     def seen_ids(self, *, require_references: bool = True, trust: bool = False) -> SeenIds | None:
         """What notices an id that comes twice among these records; None where they have none.
@@ -181,9 +195,29 @@ class Input:
         return SeenIds(self.name, self.settings.fields.id, again if can_look else None)
 
 
+class _HasId:
+    """Notices that no record has the key that the user has named for ids: then it is mistyped."""
+
+    def __init__(self, input: Input):
+        self._input = input
+        self._field = input.settings.fields.id
+        self._is_found = self._field == Fields().id or input.parallel_files() is not None
+        self._line: Line | None = None
+
+    def look(self, line: Line) -> None:
+        if not self._is_found:
+            self._is_found, self._line = self._field in json.loads(line.content), line
+
+    def check(self) -> None:
+        if not self._is_found and self._line is not None:
+            keys = ", ".join(f'"{key}"' for key in list(json.loads(self._line.content))[:8])
+            problem, cure = f'no record has the key "{self._field}"', "name another with id_field, or leave it out"
+            raise InputError(problem, f"{cure} (the keys of the last one: {keys})", file=self._input.name)
+
+
 def _check_is_text(reading: Reading) -> None:
     """Refuse several files of another kind: they are not parallel text, and there is no other use for them."""
-    is_json = reading.file.first.startswith(b"{") and format_of_content(reading) in ("jsonl", "coco")
+    is_json = reading.file.first.startswith(b"{") and format_of_content(reading) in ("jsonl", "json", "coco")
     if is_json or reading.file.head.startswith(MAGIC):
         problem = "several files are taken for parallel text, but this is something else"
         raise reading.wrong(problem, "give one file, or set format to parallel")
@@ -214,6 +248,39 @@ def read(
 def sample_examples() -> list[Example]:
     """64 examples with several references each, to try things on."""
     return list(read(SAMPLE))
+
+
+def examples_of(
+    given: Iterable[Example | Mapping[str, Any] | Sequence[str]],
+    fields: Fields | None = None,
+    *,
+    require_source: bool = False,
+    name: str = "examples",
+) -> Iterator[Example]:
+    """Examples from what a program has at hand: examples, records as dictionaries, or lists of references.
+
+    A record may have the names that people use, as in a file (formats/names.py); the first one decides.
+    """
+    fields, names = fields or Fields(), None
+    for number, item in enumerate([given] if isinstance(given, str | Mapping) else given, 1):
+        with located(name, number):
+            if isinstance(item, Example):
+                yield item
+                continue
+            if isinstance(item, list | tuple):
+                item = {fields.references: item}
+            if not isinstance(item, Mapping):
+                problem = f"this is {'a string' if isinstance(item, str) else f'of the type {type(item).__name__}'}"
+                raise InputError(problem, "give examples, dictionaries, or a list of references for each example")
+            try:
+                names = names or names_of_record(item, fields, needs_source=require_source)
+            except InputError as error:
+                raise InputError(error.problem, f'call one of them "{fields.references}"') from None
+            try:
+                record = record_line(with_names(item, names, fields))
+            except (TypeError, ValueError) as error:
+                raise InputError(f"JSON cannot hold the record ({error})", "give strings") from None
+            yield parse(Line(number, record, 0), name, fields, require_source=require_source)
 
 
 class SeenIds:
@@ -286,12 +353,14 @@ def _lines(path: str, max_line_bytes: int) -> Iterator[Source]:
 
 
 def _sources(input: Input, losses: Losses | None) -> Iterator[Source]:
-    seen = input.seen_ids(require_references=False)
+    seen, has_id = input.seen_ids(require_references=False), _HasId(input)
     for line in input.records(require_references=False, losses=losses):
         source = _source(line, input.settings.fields, input.name)
         if seen is not None:
             seen.add(source.id, source.line)
+        has_id.look(line)
         yield source
+    has_id.check()
 
 
 def _source(line: Line, fields: Fields, name: str) -> Source:
@@ -299,6 +368,7 @@ def _source(line: Line, fields: Fields, name: str) -> Source:
     record = json_of(line.text(name), name, line.number, cure=cure, strict=False)
     with located(name, line.number):
         check_object(record, cure)
+        check_keys(record, line.content.decode())
         if record.get(fields.source) is None:
             raise missing(fields.source, "source_field", record)
         id, source = id_of(record, line.number, fields), record[fields.source]

@@ -15,7 +15,6 @@ def train(
     *,
     overrides: Iterable[str] = (),
     override_files: Sequence[str | Path] = (),
-    reindex: bool = False,
     say: Callable[[str], None] = lambda line: None,
 ) -> list[Trained]:
     """Train a recipe, a TOML file or its tables; gives what each stage came to, the wanted model last.
@@ -30,4 +29,4 @@ def train(
     from polyref.experiment.reading import read_recipe
     from polyref.experiment.training import train_recipe
 
-    return train_recipe(read_recipe(recipe, overrides, override_files), reindex=reindex, say=say)
+    return train_recipe(read_recipe(recipe, overrides, override_files), say=say)

@@ -26,7 +26,7 @@ import numpy as np
 
 from polyref.data import Input, ReadSettings
 from polyref.data.corpus import Corpus, open_index
-from polyref.errors import InputError, PolyrefError, SettingsError
+from polyref.errors import PolyrefError, SettingsError
 from polyref.experiment.folder import STEPS, make_folder
 from polyref.experiment.grid import Cell, Grid, Job, cell_name
 from polyref.experiment.inputs import check_files, expanded
@@ -285,12 +285,8 @@ def _expand(run: Run, jobs: int, say: Callable[[str], None]) -> None:
 
 
 def _index(stage: Stage, path: str) -> Corpus:
-    """A training set with its index, made anew where the file has changed: jobs look at contents themselves."""
-    input = Input.of(path, ReadSettings(fields=stage.data.fields))
-    try:
-        return open_index(input)
-    except InputError:
-        return open_index(input, renew=True)
+    """A training set with its index."""
+    return open_index(Input.of(path, ReadSettings(fields=stage.data.fields)))
 
 
 def _next_task(run: Run, at_work: dict[str, str]) -> Task | None:

@@ -54,7 +54,6 @@ class Trained:
 def train_recipe(
     recipe: Recipe,
     *,
-    reindex: bool = False,
     say: Callable[[str], None] = lambda line: None,
     on_step: Callable[[Step], None] = lambda step: None,
 ) -> list[Trained]:
@@ -72,7 +71,7 @@ def train_recipe(
             for stage in recipe.stages if processes.is_first else ():
                 kept.enter_context(taken(make_folder(stage.run.output)))
             _check_stages(recipe.stages)
-            return [_train(_assembled(one, folder, processes, reindex), say, on_step) for one in recipe.stages]
+            return [_train(_assembled(one, folder, processes), say, on_step) for one in recipe.stages]
 
 
 def _check_stages(stages: Sequence[Stage]) -> None:
@@ -159,9 +158,9 @@ class _Run:
         )
 
 
-def _assembled(stage: Stage, top: Path, processes: Processes, reindex: bool) -> _Run:
+def _assembled(stage: Stage, top: Path, processes: Processes) -> _Run:
     data, folder = stage.data, make_folder(stage.run.output)
-    stream: Stream = _in_turn(processes, lambda: _stream(stage, top, reindex))
+    stream: Stream = _in_turn(processes, lambda: _stream(stage, top))
     learned, loaded = partial(find_vocabularies, stage, folder), partial(Vocabularies.load, folder, stage.kind)
     words: Vocabularies = _in_turn(processes, lambda: learned(stream.corpus), loaded)
     features = Features.open(data.features, data.feature_ids or None) if data.features else None
@@ -197,10 +196,10 @@ def _in_turn(processes: Processes, make: Callable[[], Any], find: Callable[[], A
     return made if processes.is_first else (find or make)()
 
 
-def _stream(stage: Stage, top: Path, reindex: bool) -> Stream:
+def _stream(stage: Stage, top: Path) -> Stream:
     path = expanded(stage, top)
     try:
-        corpus = open_index(Input.of(path, ReadSettings(fields=stage.data.fields)), renew=reindex)
+        corpus = open_index(Input.of(path, ReadSettings(fields=stage.data.fields)))
         return Stream(corpus, stage.schedule)
     except InputError as error:
         error.file = error.file or path

@@ -22,9 +22,10 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from polyref.data import Fields, Line, Losses, parse, read, render, write
+from polyref.data import Fields, Line, Losses, examples_of, parse, read, render, write
 from polyref.data.formats.jsonl import LATTICE, PSEUDO_REFERENCES, record_line
-from polyref.data.formats.parquet import lattice_type, pseudo_type, pyarrow
+from polyref.data.formats.parquet import cleaned_row, lattice_type, pseudo_type, pyarrow
+from polyref.data.reading import SeenIds
 from polyref.encode import open_encoder
 from polyref.errors import InputError, SettingsError, load_extra
 from polyref.example import Example
@@ -48,14 +49,28 @@ def _datasets() -> Any:
 def from_dataset(
     dataset: Dataset, fields: Fields | None = None, *, require_source: bool = True, losses: Losses | None = None
 ) -> Iterator[Example]:
-    """The examples of a data set, one per row. `losses` counts what the data set holds that an example does not."""
+    """The examples of a data set, one per row. `losses` counts what the data set holds that an example does not.
+
+    The rows of an IterableDataset are read as they come, in whatever order they do.
+    """
+    losses = Losses() if losses is None else losses
+    if isinstance(dataset, _datasets().IterableDataset):
+        rows = (cleaned_row(row, losses) for row in dataset)
+        return _unique(examples_of(rows, fields, require_source=require_source, name=NAME), fields or Fields())
     if not isinstance(dataset, _datasets().Dataset):
-        problem = f"this is a {type(dataset).__name__}, not a datasets.Dataset"
+        problem = f"this is a {type(dataset).__name__}, neither a datasets.Dataset nor an IterableDataset"
         raise InputError(problem, 'give one split, such as data["train"]')
     return _read(dataset, fields, require_source, losses)
 
 
-def _read(dataset: Dataset, fields: Fields | None, require_source: bool, losses: Losses | None) -> Iterator[Example]:
+def _unique(examples: Iterator[Example], fields: Fields) -> Iterator[Example]:
+    seen = SeenIds(NAME, fields.id)
+    for number, example in enumerate(examples, 1):
+        seen.add(example.id, number)
+        yield example
+
+
+def _read(dataset: Dataset, fields: Fields | None, require_source: bool, losses: Losses) -> Iterator[Example]:
     with passing_folder() as folder:
         path = folder / "dataset.parquet"
         with pyarrow("pyarrow.parquet").ParquetWriter(path, dataset.features.arrow_schema) as writer:

@@ -13,7 +13,7 @@ import json
 import os
 import tempfile
 import weakref
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -22,7 +22,7 @@ from typing import Any, Literal, cast
 import numpy as np
 import numpy.typing as npt
 
-from polyref.data import Fields, Format, Input, ReadSettings
+from polyref.data import Fields, Format, Input, ReadSettings, examples_of
 from polyref.data.corpus import Corpus, open_index
 from polyref.data.reading import Paths
 from polyref.errors import InputError, SettingsError
@@ -279,7 +279,7 @@ class Stream:
 
 
 def stream(
-    data: Paths | Iterable[Example],
+    data: Paths | Iterable[Example | Mapping[str, Any] | Sequence[str]],
     schedule: str = "shuffle",
     *,
     order: Order = "given",
@@ -296,13 +296,11 @@ def stream(
     fields: Fields | None = None,
     format: Format | None = None,
     index: str | Path | None = None,
-    reindex: bool = False,
 ) -> Stream:
     """The pairs of a file (or of examples) under one of first, sample_one, uniform and shuffle.
 
-    A file is indexed once, in the user's cache folder or in `index`; one that has changed since is refused unless
-    `reindex` is set. `fresh` may be a number and `soft` a share, with the usual settings. See ScheduleSettings and
-    StreamSettings for the other choices.
+    A file is indexed once, in the user's cache folder or in `index`, and again when it has changed. `fresh` may be a
+    number and `soft` a share, with the usual settings. See ScheduleSettings and StreamSettings for the other choices.
     """
     if isinstance(fresh, int):
         fresh = FreshSettings(fresh)
@@ -313,9 +311,9 @@ def stream(
     if _is_path(data):
         where = None if index is None else Path(index)
         input = Input.of(data, ReadSettings(format, fields or Fields()))  # type: ignore[arg-type]
-        corpus = open_index(input, folder=where, renew=reindex)
+        corpus = open_index(input, folder=where)
     else:
-        corpus = Corpus.of(data)  # type: ignore[arg-type]
+        corpus = Corpus.of(examples_of(data))  # type: ignore[arg-type]
     return Stream(corpus, settings, tools)
 
 

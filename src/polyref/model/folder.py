@@ -80,8 +80,8 @@ class TrainedModel:
         """The best texts for each input, best first.
 
         Inputs are sources for a translator; for a captioner rows of features, or ids with `features` to look them up.
-        `best` texts each, with a beam that is at least as wide. The size of a batch changes the speed and the memory
-        that it takes, not the result.
+        `best` different texts each, or fewer, with a beam that is at least as wide. The size of a batch changes the
+        speed and the memory that it takes, not the result.
         """
         beam = self.beam if beam is None else beam
         if not isinstance(beam, BeamSettings):
@@ -100,7 +100,11 @@ class TrainedModel:
             given = on_device(self.model.batch([rows[place] for place in places]), device)
             for place, hypotheses in zip(places, search(self.model, given, beam), strict=True):
                 decode = self.target.decode
-                found[place] = [Generated(decode(one.tokens), one.score, one.log_prob) for one in hypotheses]
+                texts: dict[str, Generated] = {}
+                for one in hypotheses:  # different subwords may give the same text: the best of them stands for it
+                    text = decode(one.tokens)
+                    texts.setdefault(text, Generated(text, one.score, one.log_prob))
+                found[place] = list(texts.values())
         return found
 
     def _texts(self, inputs: Inputs, features: object, subwords: Subwords) -> Sequence[Sequence[int]]:

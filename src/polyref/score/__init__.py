@@ -13,7 +13,7 @@ from collections.abc import Collection, Sequence
 from difflib import get_close_matches
 from typing import Any
 
-from polyref.data.hypotheses import is_empty
+from polyref.data.formats.jsonl import is_blank
 from polyref.errors import InputError, SettingsError
 from polyref.score.bleu import BLEU, BleuSettings, CorpusBleu, bleu_of_counts, corpus_bleu
 from polyref.score.cider import CIDER, cider
@@ -65,7 +65,7 @@ def evaluate(
     check_texts(hypotheses, references)
     texts = list(hypotheses)
     for position, text in enumerate(texts):
-        if is_empty(text):
+        if is_blank(text):
             if not allow_empty:
                 cure = "give a text, or allow_empty=True to score it as no words"
                 raise InputError(f"hypothesis {position} is empty", cure)

@@ -10,14 +10,18 @@ A new format is a module beside this one that makes a `FileFormat`, and a line i
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Literal
 
 from polyref.data.formats.captions import COCO, KARPATHY
+from polyref.data.formats.documents import DOCUMENT
+from polyref.data.formats.flickr import FLICKR
 from polyref.data.formats.format import FileFormat, Reading
+from polyref.data.formats.names import with_names_asked_for
 from polyref.data.formats.parallel import PARALLEL
 from polyref.data.formats.parquet import PARQUET
 from polyref.data.formats.tables import CSV, TSV
-from polyref.data.opening import lines_of, without_compression
+from polyref.data.opening import Line, lines_of, without_compression
 
 
 def _is_record(reading: Reading) -> bool:
@@ -29,11 +33,17 @@ def _is_record(reading: Reading) -> bool:
     return isinstance(record, dict) and reading.fields.references in record
 
 
+def _read_lines(reading: Reading) -> Iterator[Line]:
+    return with_names_asked_for(lines_of(reading.file, reading.max_line_bytes), reading)
+
+
 FORMATS: dict[str, FileFormat] = {
-    "jsonl": FileFormat((".jsonl", ".ndjson"), lambda it: lines_of(it.file, it.max_line_bytes), looks=_is_record),
+    "jsonl": FileFormat((".jsonl", ".ndjson"), _read_lines, looks=_is_record),
     "parquet": PARQUET,
     "coco": COCO,
     "karpathy": KARPATHY,
+    "json": DOCUMENT,
+    "flickr": FLICKR,
     "csv": CSV,
     "tsv": TSV,
     "parallel": PARALLEL,

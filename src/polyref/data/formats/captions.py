@@ -14,13 +14,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
 from functools import partial
 from itertools import count
 from typing import Any, BinaryIO, Literal
 
+from polyref.data.formats.documents import first_members
 from polyref.data.formats.format import FileFormat, Losses, Parts, Reading, ReferencePart, Spool, as_json
-from polyref.data.formats.jsonl import LATTICE, PSEUDO_REFERENCES, Fields, dump, json_of, next_token, record_line
+from polyref.data.formats.jsonl import LATTICE, PSEUDO_REFERENCES, Fields, dump, json_of, record_line
 from polyref.data.opening import HEAD_BYTES, Line, open_output
 from polyref.text import TextSettings, tokenize
 
@@ -40,14 +40,7 @@ def is_captions(reading: Reading) -> bool:
     if not reading.file.first.startswith(b"{"):
         return False
     text = reading.file.look(HEAD_BYTES).decode("utf-8", "replace")
-    is_list: dict[str, bool] = {}  # of the values of the keys that can be seen
-    decode, stop = json.JSONDecoder().raw_decode, text.index("{") + 1
-    with suppress(ValueError, RecursionError, IndexError, TypeError):  # where the beginning ends, or is broken
-        while True:
-            key, stop = decode(text, next_token(text, stop))
-            value = next_token(text, stop)
-            is_list[key] = text[value] == "["
-            _, stop = decode(text, value)
+    is_list = {key: mark.startswith("[") for key, mark, _ in first_members(text)}
     return reading.fields.references not in is_list and any(is_list.get(key) for key in ("images", "annotations"))
 
 

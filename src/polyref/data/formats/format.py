@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import re
 from array import array
 from collections import Counter, defaultdict
@@ -26,6 +27,7 @@ LineBreaks = Literal["refuse", "space"]
 JSON = ":json"  # a column whose name ends in this holds JSON, and its key is the name without that
 MOST_KEYS = 1000  # different ones: each becomes a column
 _INT64 = 2**63
+_LOG = logging.getLogger("polyref")  # silent unless somebody listens, as the command line does
 
 
 class Losses:
@@ -62,6 +64,11 @@ class Reading:
         if self.taken_for:
             cure += f" (the content looks like {self.taken_for}; if it is something else, set format)"
         return InputError(problem, cure, file=self.file.name, line=line)
+
+    def note(self, *said: str) -> None:
+        """Log what the file, or something in it, is taken for; nothing where nothing is said."""
+        if any(said):
+            _LOG.info("%s: %s", self.file.name, "; ".join(filter(None, said)))
 
     def line(self, number: int, make: Callable[[], bytes], shown: Any) -> Line:
         """A record; where it cannot be made, what is wrong with it and what is shown of it."""

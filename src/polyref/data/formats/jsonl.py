@@ -16,6 +16,7 @@ from collections.abc import Collection, Iterator, Mapping
 from decimal import Decimal
 from operator import attrgetter
 from typing import Any, NoReturn, get_args
+from unicodedata import category
 
 from polyref.data.opening import Line, display_name
 from polyref.errors import InputError, SettingsError
@@ -43,6 +44,7 @@ _judgements = attrgetter(*JUDGEMENTS)
 _BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{}]')
 _BETWEEN = re.compile(r"[,: \t\r\n]*")
 _HALF = re.compile("[\ud800-\udfff]")
+_SPACED_COLON = re.compile(r'"\s+:')
 _WHOLE_NUMBER = re.compile(r"[1-9][0-9]{0,99999}", re.ASCII)
 
 
@@ -107,6 +109,7 @@ def _no_constant(name: str) -> NoReturn:
 
 # One decoder and one encoder for all: json.loads and json.dumps make new ones at every call with settings.
 _STRICT, _DECODER = json.JSONDecoder(parse_constant=_no_constant), json.JSONDecoder()
+_ONCE = json.JSONDecoder(object_pairs_hook=lambda pairs: _once(pairs))
 dump = json.JSONEncoder(ensure_ascii=False).encode
 _dump_closely = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
@@ -120,7 +123,7 @@ def record_line(values: Mapping[str, Any], pieces: Mapping[str, str] | None = No
 # -- the members of an object as texts: some can be changed, and all else stays to the letter -----------------------
 
 
-def _members(record: str) -> Iterator[tuple[str, int, int, int]]:
+def members(record: str) -> Iterator[tuple[str, int, int, int]]:
     """The keys of a well-formed object, where each begins, where its value begins, and where that ends."""
     stop = record.index("{") + 1
     while record[start := next_token(record, stop)] != "}":
@@ -137,12 +140,12 @@ def next_token(text: str, position: int) -> int:
 
 def value_texts(record: str) -> dict[str, str]:
     """The text of each value by its key; the last one of a key that comes twice."""
-    return {key: record[value:stop] for key, _, value, stop in _members(record)}
+    return {key: record[value:stop] for key, _, value, stop in members(record)}
 
 
 def _edited(record: str, changes: Mapping[str, str], removed: Collection[str]) -> str:
     """The record with other values, given as JSON, and without some keys; keys that it lacks come behind the others."""
-    found = list(_members(record))
+    found = list(members(record))
     opening = record[: found[0][1]] if found else ""
     text, end = "", 0
     for key, start, value, stop in found:
@@ -182,6 +185,7 @@ def parse(line: Line, path: str, fields: Fields, *, require_source: bool = True)
 
 def _example(record: Any, text: str, number: int, fields: Fields, require_source: bool) -> Example:
     check_object(record)
+    check_keys(record, text)
     if fields.references not in record:
         raise missing(fields.references, "references_field", record)
     if require_source and fields.source not in record:
@@ -198,7 +202,29 @@ def _example(record: Any, text: str, number: int, fields: Fields, require_source
 
 def check_object(record: Any, cure: str = ONE_OBJECT, what: str = "the line") -> None:
     if not isinstance(record, dict):
-        raise InputError(f"{what} holds {_kind(record)}, not an object", cure)
+        raise InputError(f"{what} holds {kind_in_words(record)}, not an object", cure)
+
+
+def check_keys(record: Mapping[str, Any], text: str) -> None:
+    """Refuse a key that comes twice: one of its values would be lost unsaid."""
+    # Each key has a colon. To look at every object instead would cost a tenth of reading.
+    colons, keys = text.count(":"), len(record)
+    if colons == keys:
+        return
+    for value in record.values():
+        inner = [value] if type(value) is dict else value
+        if type(inner) is list and inner and type(inner[0]) is dict:
+            keys += sum(map(len, [one for one in inner if type(one) is dict]))
+    if colons != keys and (text.count('":') != keys or _SPACED_COLON.search(text)):
+        _ONCE.decode(text)
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        twice = next(key for place, (key, _) in enumerate(pairs) if key in [key for key, _ in pairs[:place]])
+        raise InputError(f"the key {dump(twice)} comes twice in an object", "keep one of the two")
+    return found
 
 
 def missing(key: str, setting: str, record: Mapping[str, Any]) -> InputError:
@@ -212,7 +238,7 @@ def id_of(record: Mapping[str, Any], number: int, fields: Fields) -> str:
     if value is None:
         return str(number)
     if isinstance(value, bool) or not isinstance(value, str | int):
-        kind = f"the number {value}" if isinstance(value, float) else _kind(value)
+        kind = f"the number {value}" if isinstance(value, float) else kind_in_words(value)
         raise InputError(f'"{fields.id}" is {kind}', "give a string or a whole number, or leave it out")
     return str(value)
 
@@ -242,15 +268,21 @@ def _reference(item: Any, position: int) -> Reference:
 def _need(value: Any, kind: Any, what: str, cure: str) -> Any:
     """The value, if it is of this kind; true and false are not numbers."""
     if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
-        raise InputError(f"{what} is {_kind(value)}", cure)
+        raise InputError(f"{what} is {kind_in_words(value)}", cure)
     return value
 
 
 def _text(item: Any, what: str, cure: str) -> str:
     text: str = _need(item, str, what, cure)
-    if not text or text.isspace():
+    if not text or text.isspace() or (not text.isascii() and is_blank(text)):  # what has no width is not ASCII
         raise InputError(f"{what} is blank", "give a text, or take it out")
     return text
+
+
+def is_blank(text: str) -> bool:
+    """Whether nothing of a text can be seen: it has no characters, or only spaces and such without width."""
+    # Cf: marks without width, such as U+200B; Cc: control characters.
+    return all(letter.isspace() or category(letter) in ("Cf", "Cc") for letter in text)
 
 
 def _number(value: Any, what: str, cure: str) -> float:
@@ -337,7 +369,7 @@ def _rules(value: Any, what: str, cure: str) -> tuple[tuple[int, ...], ...] | No
     return tuple(map(tuple, value))
 
 
-def _kind(value: Any) -> str:
+def kind_in_words(value: Any) -> str:
     names: dict[Any, str] = {bool: "true or false", str: "a string", int: "a number", float: "a number", list: "a list"}
     return "null" if value is None else names.get(type(value), "an object")
 

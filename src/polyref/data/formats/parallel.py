@@ -16,7 +16,7 @@ from itertools import pairwise, zip_longest
 from pathlib import Path
 
 from polyref.data.formats.format import FileFormat, Reading, Spool
-from polyref.data.formats.jsonl import record_line
+from polyref.data.formats.jsonl import is_blank, record_line
 from polyref.data.opening import Line, Opened, open_input, open_outputs, text_lines, without_compression
 from polyref.errors import InputError, OutputError
 from polyref.files import check_not_mixed
@@ -95,7 +95,7 @@ def read_parallel(reading: Reading) -> Iterator[Line]:
 
 
 def _record(source: str, references: list[str], reading: Reading, number: int) -> bytes:
-    given = [text for text in references if text and not text.isspace()]
+    given = [text for text in references if not is_blank(text)]
     if not given:
         problem = f"line {number} is blank in every file of references"
         raise reading.wrong(problem, "give at least one reference", number)

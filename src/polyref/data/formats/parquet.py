@@ -10,6 +10,7 @@ Not:  what a record means (jsonl.py).
 from __future__ import annotations
 
 import datetime
+import decimal
 import json
 import math
 from collections import Counter
@@ -21,6 +22,7 @@ from typing import Any, NamedTuple
 
 from polyref.data.formats.format import JSON, FileFormat, Losses, Parts, Reading, Shape, Spool
 from polyref.data.formats.jsonl import KEPT, LATTICE, PSEUDO_REFERENCES, Fields, record_line
+from polyref.data.formats.names import Kind, Names, recognise, with_names
 from polyref.data.opening import Line, open_output
 from polyref.errors import InputError, SettingsError, load_extra
 from polyref.example import JUDGEMENTS
@@ -54,14 +56,15 @@ def read_parquet(reading: Reading) -> Iterator[Line]:
     except UnicodeDecodeError:
         raise reading.wrong("the name of a column is not UTF-8", "make the file again with another name") from None
     with file:
-        _check_schema(file.schema_arrow, reading)
+        names = _check_schema(file.schema_arrow, reading)
+        reading.note(str(names))
         kept = [column.name for column in file.schema_arrow if _is_kept(column, reading.losses)]
         rows = file.metadata.num_rows
         if not rows:
             raise reading.wrong("the file has no rows", "give at least one")
         size = Path(opened.path).stat().st_size
         for number, row in enumerate(_rows(file, kept, reading), 1):
-            line = reading.line(number, partial(_record, row, reading, number), row)
+            line = reading.line(number, partial(_record, row, names, reading, number), row)
             yield line._replace(position=size * number // rows)
 
 
@@ -87,19 +90,39 @@ def _rows(file: Any, columns: list[str], reading: Reading) -> Iterator[dict[str,
         before += len(rows)
 
 
-def _check_schema(schema: Any, reading: Reading) -> None:
+def _check_schema(schema: Any, reading: Reading) -> Names:
+    """The columns that have other names than those asked for."""
     fields = reading.fields
     twice = next((column for column, count in Counter(schema.names).items() if count > 1), None)
     if twice is not None:
         raise reading.wrong(f'the column "{twice}" comes twice', "give each its own name")
+    try:
+        names = recognise(
+            {column.name: _kind_of(column.type) for column in schema},
+            fields,
+            has_references=_type_of(schema, fields.references) is not None,
+            has_source=_type_of(schema, fields.source) is not None,
+            needs_references=reading.needs_references,
+            needs_source=reading.needs_source,
+        )
+    except InputError as error:
+        raise reading.wrong(error.problem, error.cure) from None
     needed = {"references_field": fields.references} if reading.needs_references else {}
     needed |= {"source_field": fields.source} if reading.needs_source else {}
+    found = {fields.references: names.references, fields.source: names.source}
     for setting, name in needed.items():
-        kind = _type_of(schema, name)
+        kind = _type_of(schema, found[name] or name)
         if kind is None:
             raise reading.no_column(name, setting, schema.names)
         if _lost(kind) == _LOST[-1]:
             raise reading.wrong(f'the column "{name}" holds {kind}, which JSON cannot hold', "give strings")
+    return names
+
+
+def _kind_of(kind: Any) -> Kind:
+    if _is_list(kind):
+        return "texts" if _is_text(kind.value_type) else "other"
+    return "text" if _is_text(kind) else "number" if pyarrow().types.is_integer(kind) else "other"
 
 
 def _type_of(schema: Any, field: str) -> Any:
@@ -155,7 +178,7 @@ def _lost(kind: Any) -> str:
     return _LOST[1 if any(is_so(kind) for is_so in as_text) else 2]
 
 
-def _record(row: dict[str, Any], reading: Reading, number: int) -> bytes:
+def _record(row: dict[str, Any], names: Names, reading: Reading, number: int) -> bytes:
     fields, losses = reading.fields, reading.losses
     values: dict[str, Any] = {}
     pieces: dict[str, str] = {}
@@ -170,6 +193,8 @@ def _record(row: dict[str, Any], reading: Reading, number: int) -> bytes:
     for field in (fields.source, fields.references):
         if field not in values and field not in pieces and (found := _reached(row, field)) is not None:
             values[field] = _cleaned(found, losses)
+    if any(names):
+        values = with_names(values, names, fields)
     references = values.get(fields.references)
     if isinstance(references, list):
         values[fields.references] = [_reference(item, reading, number) for item in references]
@@ -202,6 +227,23 @@ def _reference(item: Any, reading: Reading, number: int) -> Any:
         else:
             found[key] = value
     return found["text"] if found.keys() == {"text"} else found
+
+
+def cleaned_row(row: dict[str, Any], losses: Losses) -> dict[str, Any]:
+    """A row of a table without a schema. What is missing, or what JSON cannot hold, is a key that is not there."""
+    found = {}
+    for key, value in row.items():
+        if _is_plain(value):
+            found[key] = _cleaned(value, losses)
+        elif value is not None:
+            losses.add(f'values that JSON cannot hold ("{key}")')
+    return found
+
+
+def _is_plain(value: Any) -> bool:
+    if isinstance(value, dict | list):
+        return all(one is None or _is_plain(one) for one in (value.values() if isinstance(value, dict) else value))
+    return isinstance(value, str | int | float | datetime.date | datetime.time | decimal.Decimal)
 
 
 def _cleaned(value: Any, losses: Losses) -> Any:

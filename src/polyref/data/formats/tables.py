@@ -30,7 +30,8 @@ from polyref.data.formats.format import (
     as_json,
     has_breaks,
 )
-from polyref.data.formats.jsonl import LATTICE, PSEUDO_REFERENCES, Fields, dump, record_line
+from polyref.data.formats.jsonl import LATTICE, PSEUDO_REFERENCES, Fields, dump, is_blank, record_line
+from polyref.data.formats.names import Names, recognise
 from polyref.data.opening import Line, open_input, open_output, text_lines, without_compression
 from polyref.errors import InputError
 from polyref.example import JUDGEMENTS
@@ -60,6 +61,7 @@ class Columns(NamedTuple):
     of_row: dict[str, int]  # weight, bleu, judgements and repeat, as far as they are there
     of_reference: list[int]
     others: list[int]
+    recognised: Names  # columns that have other names than those asked for
 
 
 def _source_names(fields: Fields) -> tuple[str, ...]:
@@ -93,6 +95,21 @@ def columns_of(names: Sequence[str], reading: Reading, line: int = 1) -> Columns
     places = {name: place for place, name in enumerate(names)}
     references, has_row_each = _reference_columns(places, fields)
     source = _first(places, [fields.source, fields.source + JSON, *_source_names(fields)])
+    try:
+        recognised = recognise(
+            dict.fromkeys(names, "text"),
+            fields,
+            has_references=bool(references),
+            has_source=source is not None,
+            needs_references=reading.needs_references,
+            needs_source=reading.needs_source,
+        )
+    except InputError as error:
+        raise reading.wrong(error.problem, error.cure, line) from None
+    if recognised.references is not None:
+        references, has_row_each = [places[recognised.references]], True
+    if recognised.source is not None:
+        source = places[recognised.source]
     if not references and reading.needs_references:
         raise reading.no_column(_column_name(fields), "references_field", names, line)
     if source is None and reading.needs_source:
@@ -100,12 +117,12 @@ def columns_of(names: Sequence[str], reading: Reading, line: int = 1) -> Columns
     # Without pseudo-references, a judgement is somebody's own column, such as people's ratings.
     known = (WEIGHT, BLEU, REPEAT, *(_judgements(fields) if BLEU in places else []))
     of_row = {name: places[name] for name in known if has_row_each and name in places}
-    id = _first(places, [fields.id, fields.id + JSON])
+    id = _first(places, [fields.id, fields.id + JSON, *filter(None, [recognised.id])])
     taken = {*references, source, id, *of_row.values()}
     rest = [place for place in places.values() if place not in taken]
     of_reference = [place for place in rest if has_row_each and names[place].startswith(OF_REFERENCE)]
     others = [place for place in rest if place not in of_reference]
-    return Columns(names, id, source, references, has_row_each, of_row, of_reference, others)
+    return Columns(names, id, source, references, has_row_each, of_row, of_reference, others, recognised)
 
 
 def _first(places: dict[str, int], names: Sequence[str]) -> int | None:
@@ -184,6 +201,7 @@ class _Table:
         cut = (_Row(number, text.split("\t")) for number, text in everything if text)
         rows = cut if format == "tsv" else self._csv_rows(everything, *header)
         self.columns = columns_of(next(rows).cells, reading, header[0])
+        reading.note(str(self.columns.recognised))
         self.rows = self._checked(rows)
 
     def _csv_rows(self, lines: Iterable[tuple[int, str]], begins: int, header: str) -> Iterator[_Row]:
@@ -249,7 +267,7 @@ class _Table:
                 if row.cells[column] != first.cells[column]:
                     losses.add(f'values of the column "{columns.names[column]}" that differ within an example')
             text = row.cells[columns.references[0]]
-            if not text or text.isspace():
+            if is_blank(text):
                 raise self.reading.wrong("the reference is blank", "give a text, or take the row out", row.line)
             if self._of_row(row, BLEU):
                 pseudo.append(self._pseudo(row, text))
@@ -297,7 +315,7 @@ class _Table:
     def _record_of_row(self, row: _Row) -> bytes:
         # An example with fewer references than there are columns leaves cells blank.
         texts = [row.cells[column] for column in self.columns.references]
-        gold = [text for text in texts if text and not text.isspace()]
+        gold = [text for text in texts if not is_blank(text)]
         if texts and not gold:
             raise self.reading.wrong("all references are blank", "give at least one", row.line)
         return self._record(row, gold, [])
@@ -315,7 +333,7 @@ class _Table:
                 pieces[key] = self.reading.json_piece(cell, f'"{columns.names[column]}"', row.line)
             elif not is_json and (cell or column == columns.source):
                 values[key] = cell
-            if column == columns.source:
+            if key == fields.source:
                 values[fields.references] = gold
         values.setdefault(fields.references, gold)
         if pseudo:
