@@ -27,7 +27,6 @@ def train(
     ] = None,
     output: Annotated[str | None, o.output("Folder of the model, instead of run.output.", "FOLDER")] = None,
     reindex: Annotated[bool, typer.Option("--reindex", help="Index the training file again: it has changed.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing while it trains; train.log has it.")] = False,
     check: Annotated[bool, typer.Option("--check", help="Only check recipe and files, and print all keys.")] = False,
     keys: Annotated[bool, typer.Option("--keys", help="List all keys of a recipe and what they mean.")] = False,
     as_json: o.JsonOption = False,
@@ -58,18 +57,17 @@ def train(
     from polyref.experiment.training import train_recipe
     from polyref.fit.processes import rank_of_environment
 
-    trained = train_recipe(
-        found, reindex=reindex, say=lambda line: None if quiet else typer.echo(o.printable(line), err=True)
-    )
+    with o.training_bar() as show:
+        trained = train_recipe(found, reindex=reindex, say=o.note, on_step=show)
     if rank_of_environment() == 0:
         _show(trained, as_json)
 
 
 def _show(trained: list[Trained], as_json: bool) -> None:
-    if as_json:
-        rows = [{**asdict(one), "folder": str(one.folder)} for one in trained]
-        o.tell(o.one_object({"stages": [{**row, "validations": row.pop("history")} for row in rows]}))
-        return
+    rows = [{**asdict(one), "folder": str(one.folder)} for one in trained]
+    facts = {"stages": [{**row, "validations": row.pop("history")} for row in rows]}
+    told = ""
     for one in trained:
         best = f"{one.best:.4f} after {one.best_updates:,} of {one.updates:,} updates"
-        o.tell(f"{o.printable(str(one.folder))}: best validation {best}\n")
+        told += f"{o.printable(str(one.folder))}: best validation {best}\n"
+    o.summarise(facts, told, as_json=as_json)

@@ -37,7 +37,7 @@ Softmax = Literal["full", "adaptive"]
 Use = Literal["references", "source", "both"]
 
 
-@settings
+@settings(group="Model")
 class ModelSettings:
     """Sizes of the language model."""
 
@@ -59,19 +59,15 @@ class ModelSettings:
             raise SettingsError(problem, cure, key="vector_size")
 
 
-@settings
+@settings(group="Text")
 class TrainSettings:
     """How an encoder is trained."""
 
     cutoff: int = setting(3, "Predict words that occur at least this often.", at_least=1, metavar="N")
-    readable: int = setting(
-        30_000, "With word vectors: number of words that the encoder can read.", at_least=1, metavar="N"
-    )
+    readable: int = setting(30_000, "Words that given vectors make readable.", at_least=1, metavar="N")
     words_at_once: int = setting(1024, "Words per batch, about.", at_least=1, metavar="N")
-    held_out: float = setting(
-        0.02, "Share of sentences held out for validation.", above=0, at_most=0.5, metavar="SHARE"
-    )
-    use: Use = setting("references", "Of data sets: their references, their sources, or both.")
+    held_out: float = setting(0.02, "Share of sentences to validate on.", above=0, at_most=0.5, metavar="SHARE")
+    use: Use = setting("references", "Texts of data sets that are read.")
     licence: str = setting("", "A note on the licence of the text.", metavar="TEXT")
     text: TextSettings = part(TextSettings)
     model: ModelSettings = part(ModelSettings)

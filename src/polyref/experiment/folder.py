@@ -92,8 +92,10 @@ class Log:
         if self._board is not None:
             _log_for_tensorboard(self._board, content)
         if step.what != "update" or step.updates % _EVERY == 0:
-            line = _for_a_person(step, scores, time.monotonic() - self._started)
-            self.line(line if step.validation is None else f"{line}  {self.sparkline}")
+            self.line(_for_a_person(step, time.monotonic() - self._started))
+            if step.validation is not None:
+                found = ", ".join([f"{name} {score:.{2 if score >= 10 else 4}f}" for name, score in scores.items()])
+                self.line(f"            {found}{'  best so far' if step.is_best else ''}  {self.sparkline}")
 
     def _draw(self) -> None:
         drawn = draw_curve([(step["updates"], step["scores"]) for step in self._validations], lowest=(PERPLEXITY,))
@@ -110,18 +112,10 @@ def _log_for_tensorboard(board: Any, content: dict[str, Any]) -> None:
         board.add_scalar(f"validation/{name}", score, updates)
 
 
-def _for_a_person(step: Step, scores: dict[str, float], seconds: float) -> str:
-    perplexity = exp(min(step.loss, 50))
-    found = [
-        f"{seconds / 60:6.1f} min  epoch {step.epoch + 1:>3}  update {step.updates:>7,}",
-        f"learning rate {step.learning_rate:.2g}  perplexity in training {perplexity:.2f}",
-    ]
-    if step.validation is not None:
-        found += [f"{name} {score:.{2 if score >= 10 else 4}f}" for name, score in scores.items()]
-        found += ["best so far"] if step.is_best else []
-    if step.what == "epoch":
-        found.append("end of the epoch")
-    return "  ".join(found)
+def _for_a_person(step: Step, seconds: float) -> str:
+    where = f"{seconds / 60:6.1f} min  epoch {step.epoch + 1:>3}  update {step.updates:>7,}"
+    line = f"{where}  rate {step.learning_rate:.2g}  perplexity {exp(min(step.loss, 50)):.2f}"
+    return f"{line}  end of epoch" if step.what == "epoch" else line
 
 
 @contextmanager

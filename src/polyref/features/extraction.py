@@ -36,7 +36,7 @@ def _size(default: int | None, help: str, **declared: Any) -> Any:
     return setting(default, help, at_least=1, at_most=10_000, **declared)
 
 
-@settings
+@settings(group="Images")
 class ImageSettings:
     """How images become rows of features."""
 

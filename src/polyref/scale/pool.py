@@ -10,6 +10,7 @@ interruption could leave in disorder: it shares one socket with each worker, and
 
 from __future__ import annotations
 
+import logging
 import multiprocessing
 import os
 import signal
@@ -28,6 +29,7 @@ from polyref.errors import PolyrefError
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
+_log = logging.getLogger(__name__)
 
 # One task in hand and one at the door: a worker never waits until the main thread has read the next.
 _TASKS_EACH = 2
@@ -140,6 +142,7 @@ def _start(team: list[_Worker], set_up: Callable[[], Callable[[Any], Any]], work
             process.start()
             theirs.close()  # so that the end of the worker is the end of the connection
             team.append(_Worker(process, ours))
+    _log.info("%d worker processes started", workers)
 
 
 def _receive(team: list[_Worker], seconds: float | None = None) -> Iterator[tuple[int, Any]]:
