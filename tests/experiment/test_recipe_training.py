@@ -48,7 +48,7 @@ def test_the_log_has_a_line_for_each_update_and_validation(trained: Path):
     [first, last] = [line for line in lines if line["what"] == "epoch"]
     assert set(first["scores"]) == {"bleu", "cider"}
     assert last["updates"] == 30
-    assert "end of the epoch" in (trained / "train.log").read_text()
+    assert "end of epoch" in (trained / "train.log").read_text()
 
 
 @pytest.mark.parametrize(("kind", "stopped"), [("translator", 13), ("translator", 15), ("captioner", 3)])

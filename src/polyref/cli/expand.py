@@ -73,7 +73,7 @@ def _left_out(counts: dict[str, int]) -> str:
 
 
 def _for_a_person(summary: dict[str, Any], settings: ExpandSettings) -> str:
-    """docs/expansion.md explains each line."""
+    """docs/command-line.md explains each line."""
     bleu = "-" if summary["mean_bleu_kept"] is None else f"{summary['mean_bleu_kept']:.2f}"
     seconds = ", ".join(f"{stage} {seconds:.2f}" for stage, seconds in summary["seconds"].items())
     median, largest = (o.large(summary[f"sentences_{which}"]) for which in ("median", "largest"))

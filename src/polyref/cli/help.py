@@ -37,6 +37,8 @@ class _Page:
         for param in self.get_params(ctx):
             if (record := param.get_help_record(ctx)) is not None:
                 groups.setdefault(_group(param), []).append(_row(param, *record))
+        if MESSAGES in groups:
+            groups[MESSAGES].append(groups["Options"].pop())  # --help, which is the last one
         groups = {title: rows for title, rows in groups.items() if rows}
         options = [row for title, rows in groups.items() if title != "Arguments" for row in rows]
         width = min(_COLUMN, max(len(name) for name, _ in options))

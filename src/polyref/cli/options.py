@@ -60,9 +60,7 @@ PresetOption = Annotated[
         rich_help_panel=next(keys(AlignSettings)).group,
     ),
 ]
-JsonOption = Annotated[
-    bool, typer.Option("--json", help="Print the summary as one JSON object.", rich_help_panel=MESSAGES)
-]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.", rich_help_panel=MESSAGES)]
 _QUIET = typer.Option("-q", "--quiet", help="Print results and errors only.", rich_help_panel=MESSAGES)
 _VERBOSE = typer.Option(
     "-v", "--verbose", count=True, help="Log what is done; -vv in detail.", show_default=False, rich_help_panel=MESSAGES

@@ -25,7 +25,7 @@ _LINES_AT_ONCE = 4096
 _ONLY_LINES = ("format", "id_field", "source_field", "references_field")
 
 Learned = Annotated[str, o.argument("SUBWORDS", "Output of polyref subwords learn.")]
-Lines = Annotated[str, o.argument("FILE", "Text, line by line; - reads standard input.")]
+Lines = Annotated[str, o.argument("FILE", "Text, line by line; - is standard input.")]
 Output = Annotated[str, o.output("Output; - is standard output.")]
 
 
@@ -34,8 +34,8 @@ def learn(
     files: Annotated[list[str], o.argument("FILE", "Data sets in any format, or text (.txt, or --from lines).")],
     *,
     output: Annotated[str, o.output("Output, a .json file; - is stdout.")],
-    size: Annotated[int, o.option("N", "Number, 256 bytes and 3 others included.")],
-    side: Annotated[Side, typer.Option(help="Texts of data sets: sources, references.")] = "target",
+    size: Annotated[int, o.option("N", "Number, with 256 bytes and 3 others.")],
+    side: Annotated[Side, typer.Option(help="Texts of data sets that are read.")] = "target",
     fold_case: Annotated[bool, typer.Option("--fold-case", help="Turn the text into lower case first.")] = False,
     format: o.SourcesFromOption = None,
     reading: ReadSettings,
