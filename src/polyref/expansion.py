@@ -46,10 +46,13 @@ class ExpandSettings:
     """How each example gets its pseudo-references."""
 
     per_example: int = setting(20, "References per example, gold ones included.", at_least=1, short="-k", metavar="N")
-    shortfall: Shortfall = setting("keep", "Too few: keep them, repeat some, or fail.")
+    shortfall: Shortfall = setting(
+        "keep", "Too few: keep them, repeat some, or fail.", more="repeat: references in turn."
+    )
     fluency: float | None = setting(
         None,
         "Leave out what is this much less fluent; try 0.",
+        more="Counted from the least fluent gold reference.",
         at_least=-100,
         at_most=100,
         hint="such as 0",

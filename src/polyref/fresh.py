@@ -44,6 +44,7 @@ class FreshSettings:
 
     per_example: int = required(
         "New pseudo-references per example and epoch.",
+        more="From lattices that were kept.",
         at_least=1,
         at_most=10_000,
         option="--fresh",
@@ -51,12 +52,14 @@ class FreshSettings:
     by: By = setting(
         "uniform",
         "Equally likely, or the next best.",
+        more="uniform: of all that pass; rank: in every epoch.",
         option="--fresh-by",
         needs=_FRESH,
     )
     min_bleu: float = setting(
         80.0,
         "Lowest BLEU of a fresh path.",
+        more="0 also admits those that score 0.",
         at_least=0,
         at_most=100,
         option="--min-bleu",

@@ -53,11 +53,12 @@ _LARGEST = 2**64  # no library that numbers are passed on to takes larger ones
 class Declared:
     """What is declared about a setting beside its type and default."""
 
-    help: str = ""
+    help: str = ""  # one line of a help page
     at_least: float | None = None
     at_most: float | None = None
     above: float | None = None
     below: float | None = None
+    more: str = ""  # what the table of keys adds to the help
     hint: str = ""  # added to the cure of a wrong value
     unset: str = ""  # what happens where the value is None
     key: str = ""  # its name outside the class, if not that of the field

@@ -57,11 +57,16 @@ def _in_one_order(kinds: Any) -> Any:
 class AlignSettings:
     """How references are aligned. Hard alignment depends on the merge order alone."""
 
-    align: Alignment = setting("hard", "Link equal words, or (soft) similar ones.")
-    similarity: Similarity = setting("rescaled", "rescaled: unrelated words have 0.", needs=_SOFT)
+    align: Alignment = setting(
+        "hard", "Link equal words, or (soft) similar ones.", more="Soft: words with similar vectors in their contexts."
+    )
+    similarity: Similarity = setting(
+        "rescaled", "rescaled: unrelated words have 0.", more="cosine: of two vectors as it is.", needs=_SOFT
+    )
     penalty: float | Literal["adaptive"] = setting(
         0.5,
         "Similarity links must exceed, or adaptive.",
+        more="Adaptive: lowered until there are enough sentences.",
         at_least=0,
         at_most=1,
         metavar="P",
@@ -77,7 +82,7 @@ class AlignSettings:
         0.3, "Adaptive penalty: the last one tried.", at_least=0, at_most=1, metavar="P", needs=_ADAPTIVE
     )
     at_least: int = setting(100, "Adaptive penalty: enough sentences.", at_least=1, metavar="N", needs=_ADAPTIVE)
-    merge_order: MergeOrder = setting("tree", "Join all references, or as in the paper.")
+    merge_order: MergeOrder = setting("tree", "Join all references, or as in the paper.", more="tree or paper.")
     veto: tuple[VetoKind, ...] = setting(
         VETO_KINDS,
         "Kinds of words never linked with each other, or none.",

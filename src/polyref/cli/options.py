@@ -278,7 +278,7 @@ class _Logged(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         with suppress(OSError):
-            typer.echo(f"{record.relativeCreated / 1000:7.2f} s  {printable(self.format(record))}", err=True)
+            _write_line(f"{record.relativeCreated / 1000:7.2f} s  {self.format(record)}")
 
 
 @contextmanager
@@ -300,14 +300,18 @@ def _saying(quiet: bool, verbose: int) -> Iterator[None]:
 
 def say(text: str) -> None:
     """One line on standard error, whatever the text quotes; none under --quiet."""
-    if not _is_quiet.get():
-        typer.echo(f"polyref: {printable(text)}", err=True)
+    note(f"polyref: {text}")
 
 
 def note(line: str) -> None:
-    """A line of a log on standard error; none under --quiet."""
+    """A line on standard error without the name of the command; none under --quiet."""
     if not _is_quiet.get():
-        typer.echo(printable(line), err=True)
+        _write_line(line)
+
+
+def _write_line(line: str) -> None:
+    sys.stderr.write(printable(line) + "\n")  # what sys.stderr is now: a bar puts something else there, and moves down
+    sys.stderr.flush()
 
 
 def summarise(facts: Mapping[str, Any], text: str, *, as_json: bool, stream: TextIO | None = None) -> None:

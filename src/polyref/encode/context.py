@@ -53,6 +53,7 @@ class VectorSettings:
     word_share: float | None = setting(
         None,
         "Share of a word's own vector.",
+        more="Its states have the rest of the similarity.",
         unset="the encoder's",
         at_least=0,
         at_most=1,

@@ -56,6 +56,7 @@ class StreamSettings:
     weights: Judgement | None = setting(
         None,
         "Draw pseudo-references by this.",
+        more="bleu weighs BLEU / 100, crossings 1 / (1 + crossings).",
         unset="each weighs 1",
     )
     weight_power: float = setting(

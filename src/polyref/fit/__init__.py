@@ -27,6 +27,7 @@ class Decay:
     factor: float = setting(
         0.5,
         "Factor of the rate without improvement.",
+        more="After each such validation.",
         above=0,
         at_most=1,
         option="--decay",
@@ -35,6 +36,7 @@ class Decay:
     gain: float = setting(
         0.01,
         "Least improvement that counts (share).",
+        more="Of the best validation.",
         at_least=0,
         below=1,
         option="--gain",
@@ -55,7 +57,9 @@ class FitSettings:
     clip: float = setting(1.0, "Largest norm of all gradients together.", above=0, metavar="NORM")
     decay: Decay = setting(Decay(), "When the learning rate is lowered and training ends early.")
     goal: Goal = setting("lowest", "Whether a low or a high validation score is better.")
-    save_every: int = setting(1000, "Updates between two checkpoints.", at_least=1)
+    save_every: int = setting(
+        1000, "Updates between two checkpoints.", more="There is also one after every epoch.", at_least=1
+    )
     seed: int = setting(0, "Decides first weights, order and dropout.", at_least=0, below=2**32)
     average: float | None = setting(
         None,

@@ -43,6 +43,8 @@ class JudgeSettings:
     judge: Judge = setting(
         "content",
         "Rules: none, of content, and of seams.",
+        more="bleu: by BLEU alone; content: leave out what says something twice, loses something or leaves brackets "
+        "open; seams: and what a language model finds ill-joined.",
     )
 
 

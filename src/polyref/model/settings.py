@@ -84,7 +84,11 @@ class BeamSettings:
 
     beam: int = required("Width of the beam.", at_least=1, at_most=_LARGEST)
     best: int = _size(1, "Hypotheses per source.")
-    scoring: Scoring = setting("plain", "How hypotheses are ranked.")
+    scoring: Scoring = setting(
+        "plain",
+        "How hypotheses are ranked.",
+        more="plain: log-probability; normalised: by length; rewarded: with the bounded length reward.",
+    )
     power: float = _factor("normalised", "power of the length.", "P", at_most=10)
     reward: float = _factor("rewarded", "reward per token.", "R")
     bound: float = _factor("rewarded", "up to B source lengths.", "B")

@@ -62,6 +62,7 @@ class ToolSettings:
     encoder: str | None = setting(
         None,
         "Folder, vectors:FILE, huggingface:ID.",
+        more="What soft alignment takes vectors from; files are npz, GloVe or fastText text.",
         unset="english",
         metavar="NAME",
         clean=lambda name: name or None,

@@ -55,7 +55,9 @@ class ScheduleSettings:
         metavar="NAME",
         clean=schedule_named,
     )
-    order: Order = setting("given", "Order of the examples; not for shuffle.")
+    order: Order = setting(
+        "given", "Order of the examples; not for shuffle.", more="given, or shuffled in every epoch."
+    )
     seed: int = setting(0, "Decides what is drawn.", at_least=-_MOST, below=_MOST)
     draw: bool = setting(False, "shuffle: draw by weight, not each one once.")
     gold_share: float | None = setting(

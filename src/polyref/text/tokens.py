@@ -64,7 +64,11 @@ _KEPT_SPACES = frozenset("\u00a0\u202f\u2009\u3000")
 class TextSettings:
     """How text becomes words, for alignment and for BLEU alike."""
 
-    tokenizer: Tokenizer = setting("words", "characters: for Chinese, Japanese, Thai.")
+    tokenizer: Tokenizer = setting(
+        "words",
+        "characters: for Chinese, Japanese, Thai.",
+        more="words: punctuation is split off; whitespace: it is not.",
+    )
     fold_case: bool = setting(True, "Compare words without case.", option="--keep-case", off="Compare words with case.")
 
 

@@ -44,6 +44,7 @@ class SearchSettings:
     min_bleu: float | None = setting(
         None,
         "Lowest BLEU that is kept; 0 keeps all.",
+        more="0 admits sentences that score 0.",
         unset="above 0",
         at_least=0,
         at_most=100,
@@ -52,6 +53,7 @@ class SearchSettings:
     node_budget: int = setting(
         10_000_000,
         "Search nodes per example, then stop.",
+        more="The best sentences so far are taken.",
         at_least=1,
         below=2**62,
         metavar="N",
