@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from math import exp, inf
@@ -143,10 +144,10 @@ def _rows(facts: dict[str, Any], indent: str = "") -> Iterator[str]:
         if isinstance(value, dict):
             yield label
             yield from _rows(value, indent + "  ")
-        elif isinstance(value, list):
-            yield f"{label:<24} {', '.join(map(str, value))}"
         else:
-            yield f"{label:<24} {f'{value:,}' if type(value) is int else value}"
+            text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+            text = f"{value:,}" if type(value) is int else text
+            yield from textwrap.wrap(text, 80, initial_indent=f"{label:<24} ", subsequent_indent=" " * 25)
 
 
 @o.from_settings()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import chain
@@ -288,7 +289,7 @@ def _scores_table(scores: Report) -> list[str]:
 
 
 def _comparison_table(scores: Report) -> list[str]:
-    rows = [["", "its score", "difference", "95 % interval", "p, bootstrap", "p, randomisation"]]
+    rows = [["", "its score", "difference", "95 % interval", "p, bootstrap", "p, randomised"]]
     for name, found in scores.items():
         metric, digits = METRICS[name].title, METRICS[name].digits
         row = [metric, f"{found['score']:.{digits}f}", f"{found['difference']:+.{digits}f}"]
@@ -326,7 +327,7 @@ def _facts_table(found: Sequence[Report], names: Sequence[str]) -> list[str]:
     lines = o.aligned(rows) if len(rows) > 1 else ["outputs without a fact: no slot counts"]
     if left_out:
         why = f"under {LITERAL:.0%} of references have the words of the value"
-        lines.append(f"not counted, because {why}: {', '.join(left_out)}")
+        lines += textwrap.wrap(f"not counted, because {why}: {', '.join(left_out)}", 80)
     return [o.printable(line) for line in lines]
 
 

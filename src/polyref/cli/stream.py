@@ -246,8 +246,8 @@ def _count(stream: Stream, given: dict[str, Any], epochs: int, as_json: bool) ->
     sizes = {"pairs": batch.pairs, "tokens": batch.tokens}
     size = " and ".join([f"{number:,} {what}" for what, number in sizes.items() if number])
     many = f"{o.counted(epochs, 'epoch')} of {shown(own.schedule)}"
-    o.tell(f"{'':<12}{'pairs':>14}{'updates':>14}   as many updates as {many}\n")
+    o.tell(f"{'':<11}{'pairs':>12}{'updates':>12}   as many updates as {many}\n")
     for one in found:
-        row = f"{shown(one.schedule):<12}{one.pairs:>14,}{one.updates:>14,}   {one.epochs_for(updates):,.2f} epochs"
+        row = f"{shown(one.schedule):<11}{one.pairs:>12,}{one.updates:>12,}   {one.epochs_for(updates):,.2f} epochs"
         o.tell(row + "\n")
     o.tell(f"one epoch each; batches of {size}, which uniform cuts between examples\n")
