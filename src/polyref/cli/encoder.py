@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from math import exp, inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -82,7 +83,7 @@ def _progress(settings: FitSettings) -> Iterator[tuple[Callable[[Corpus], None],
             o.note(f"{readable:,} different words can be read, {predicted:,} predicted")
 
         def tell(step: Step, batches: int) -> None:
-            show(step, min(settings.most_epochs * batches, settings.updates or inf))
+            show(replace(step, planned=int(min(settings.most_epochs * batches, settings.updates or inf))))
             if step.what in ("epoch", "end"):
                 best = "" if step.validation != step.best else "  best so far"
                 perplexity = f"{exp(min(step.loss, 50)):.2f}, in validation {step.validation:.2f}"

@@ -386,16 +386,16 @@ def bar_of(before: str, *behind: str) -> Progress:
 
 
 @contextmanager
-def training_bar() -> Iterator[Callable[[Step, float | None], None]]:
-    """How far a training is: told of a step, and of the most updates there will be, where that is known."""
+def training_bar() -> Iterator[Callable[[Step], None]]:
+    """How far a training is, told of its steps."""
     with bar_of(
         "epoch {task.fields[epoch]}", "{task.completed:,} updates, perplexity {task.fields[perplexity]}"
     ) as bar:
         task = bar.add_task("train", total=None, epoch=1, perplexity="-")
 
-        def show(step: Step, planned: float | None) -> None:
+        def show(step: Step) -> None:
             perplexity = f"{exp(min(step.loss, 50)):.2f}"
-            bar.update(task, total=planned, completed=step.updates, epoch=step.epoch + 1, perplexity=perplexity)
+            bar.update(task, total=step.planned, completed=step.updates, epoch=step.epoch + 1, perplexity=perplexity)
 
         yield show
 

@@ -40,8 +40,6 @@ from polyref.model.folder import SOURCE, TARGET, TrainedModel, Vocabularies, new
 from polyref.schedule.batches import count_batches
 from polyref.schedule.schedules import shown
 
-OnStep = Callable[[Step, int | None], None]
-
 
 @dataclass(frozen=True, slots=True)
 class Trained:
@@ -60,11 +58,11 @@ def train_recipe(
     *,
     reindex: bool = False,
     say: Callable[[str], None] = lambda line: None,
-    on_step: OnStep = lambda step, planned: None,
+    on_step: Callable[[Step], None] = lambda step: None,
 ) -> list[Trained]:
     """Train the stages one after the other. A run that was stopped goes on where it was.
 
-    `say` is given lines for a person, `on_step` every step of the loop, and the most updates that its stage will have.
+    `say` is given lines for a person, `on_step` every step of the loop.
     """
     check_files(recipe)
     if any(stage.fit.tensorboard for stage in recipe.stages):
@@ -89,7 +87,7 @@ def _check_stages(stages: Sequence[Stage]) -> None:
             )
 
 
-def _train(run: _Run, say: Callable[[str], None], on_step: OnStep) -> Trained:
+def _train(run: _Run, say: Callable[[str], None], on_step: Callable[[Step], None]) -> Trained:
     check_run(run.folder, run.name, run.processes)  # before anything is written that another run could have left
     if run.processes.is_first:
         position = where_it_stands(run.folder)
@@ -102,7 +100,7 @@ def _train(run: _Run, say: Callable[[str], None], on_step: OnStep) -> Trained:
     return Trained(run.folder, counters.best, *reached, list(counters.history))
 
 
-def _logged(run: _Run, log: Log, on_step: OnStep) -> Counters:
+def _logged(run: _Run, log: Log, on_step: Callable[[Step], None]) -> Counters:
     """Train, and leave the model, the recipe and the log in the folder."""
     folder, goal = run.folder, run.stage.validation.goal
     with open_output(str(folder / "recipe.toml")) as stream:
@@ -114,7 +112,7 @@ def _logged(run: _Run, log: Log, on_step: OnStep) -> Counters:
         log.step(step, run.validation.scores)
         if step.is_best and step.what != "end":  # so that there is a model while the run goes on
             save_model(run.trained, folder, weights=folder / BEST)
-        on_step(step, planned)
+        on_step(replace(step, planned=planned))
 
     counters = run.fit(tell)
     save_model(run.trained, folder)
