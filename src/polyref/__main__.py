@@ -1,17 +1,27 @@
 """The command `polyref`, also as `python -m polyref`: it heeds signals before it loads what takes a while."""
 
+import atexit
 import os
 import signal
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def run() -> None:
     """Run the command."""
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup
-            signal.signal(number, _leave)
+    _have_signals_do(_leave)
+    atexit.register(_have_signals_do, signal.SIG_IGN)
     from polyref.cli import main
 
     main()
+
+
+def _have_signals_do(handler: object) -> None:
+    """At the very end, Python takes its handlers away, but leaves signals ignored. What was registered first runs last:
+    by then all is done, and the exit code is known."""
+    for number in _SIGNALS:
+        if signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup
+            signal.signal(number, handler)  # type: ignore[arg-type]
 
 
 def _leave(number: int, frame: object) -> None:

@@ -42,26 +42,25 @@ Shortfall = Literal["keep", "repeat", "fail"]
 CHUNK = 128
 
 
-@settings
+@settings(group="Pseudo-references")
 class ExpandSettings:
     """How each example gets its pseudo-references."""
 
-    per_example: int = setting(
-        20, "References wanted per example, gold ones included (K').", at_least=1, short="-k", metavar="N"
-    )
+    per_example: int = setting(20, "References per example, gold ones included.", at_least=1, short="-k", metavar="N")
     shortfall: Shortfall = setting(
-        "keep", "Where a lattice has too few sentences: keep what there is, repeat references in turn, or fail."
+        "keep", "Too few: keep them, repeat some, or fail.", more="repeat: references in turn."
     )
     fluency: float | None = setting(
         None,
-        "Leave out sentences less fluent than the least fluent gold reference by more than this; try 0.",
+        "Leave out what is this much less fluent; try 0.",
+        more="Counted from the least fluent gold reference.",
         at_least=-100,
         at_most=100,
         hint="such as 0",
         metavar="MARGIN",
     )
     judging: JudgeSettings = part(JudgeSettings)
-    keep_lattice: bool = setting(False, "Keep the lattices in the output, for fresh paths and soft targets.")
+    keep_lattice: bool = setting(False, "Keep lattices, for fresh paths and soft targets.")
     text: TextSettings = part(TextSettings)
     align: AlignSettings = part(AlignSettings)
     search: SearchSettings = part(SearchSettings)

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import logging
 import os
 import re
 import secrets
@@ -41,6 +42,7 @@ OLDER = ".older"  # ends the name of a folder that is being replaced
 _MARKER = ".renaming"
 _STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 AnyPath = str | os.PathLike[str]
+_log = logging.getLogger(__name__)
 
 
 # -- whole or not at all --------------------------------------------------------------------------------------------
@@ -72,6 +74,7 @@ def whole_files(paths: Sequence[AnyPath]) -> Iterator[list[BinaryIO]]:
                     one.replace(target)
                 for folder in folders:
                     _sync_folder(folder)
+        _log.debug("written: %s", ", ".join(map(str, targets)))
     except BaseException:
         for one in new:
             with suppress(OSError):

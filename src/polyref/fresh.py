@@ -38,25 +38,28 @@ _NODES_FOR_POOL = 100_000
 _FRESH = ("per_example", None)
 
 
-@settings
+@settings(group="Fresh pseudo-references")
 class FreshSettings:
     """How pseudo-references are drawn anew for each epoch. `per_example` does not count gold references."""
 
     per_example: int = required(
-        "Draw this many new pseudo-references per example in every epoch, from lattices that were kept.",
+        "New pseudo-references per example and epoch.",
+        more="From lattices that were kept.",
         at_least=1,
         at_most=10_000,
         option="--fresh",
     )
     by: By = setting(
         "uniform",
-        "uniform: all that pass are equally likely; rank: the next best in every epoch.",
+        "Equally likely, or the next best.",
+        more="uniform: of all that pass; rank: in every epoch.",
         option="--fresh-by",
         needs=_FRESH,
     )
     min_bleu: float = setting(
         80.0,
-        "Lowest BLEU of a fresh path; 0 also admits those that score 0.",
+        "Lowest BLEU of a fresh path.",
+        more="0 also admits those that score 0.",
         at_least=0,
         at_most=100,
         option="--min-bleu",
@@ -65,7 +68,7 @@ class FreshSettings:
     )
     fluency: float | None = setting(
         None,
-        "How much less fluent than the least fluent gold reference a fresh path may be; try 0.",
+        "How much less fluent than gold it may be; try 0.",
         at_least=-100,
         at_most=100,
         hint="such as 0",

@@ -4,13 +4,13 @@ In:   a class with annotated fields, each given by `setting` or `required`, or b
 Out:  a frozen dataclass that checks its own values; a list of its keys, from which options, recipes and docs are made.
 Not:  options (cli/options.py), recipes (experiment/recipe.py), what the settings do (their rooms).
 
-    @settings
+    @settings(group="Search")
     class SearchSettings:
-        seed: int = setting(0, "Decides between sentences with equal scores.", at_least=-(2**63), below=2**63)
+        seed: int = setting(0, "Decides between equal scores.", at_least=-(2**63), below=2**63)
 
 A field of another settings class is a table with keys of its own (`decay.factor`). The keys of a `part` are among those
 of the class that holds it: `ExpandSettings().align.penalty` has the key `penalty`. A class may have a method
-`check_together` for what depends on several settings.
+`check_together` for what depends on several settings. Help shows the options of a group together.
 """
 
 from __future__ import annotations
@@ -21,15 +21,28 @@ import re
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import MISSING, dataclass, field, fields, is_dataclass
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
 from difflib import get_close_matches
 from numbers import Integral, Real
 from operator import ge, gt, le, lt
-from typing import Any, Literal, TypeVar, Union, cast, dataclass_transform, get_args, get_origin, get_type_hints
+from typing import (
+    Any,
+    Literal,
+    TypeVar,
+    Union,
+    cast,
+    dataclass_transform,
+    get_args,
+    get_origin,
+    get_type_hints,
+    overload,
+)
 
 from polyref.errors import SettingsError
 
 Made = TypeVar("Made")
+_KNOWN: dict[Any, tuple[tuple[Any, Declared, Any], ...]] = {}
+_GROUPS: dict[Any, str] = {}
 _NAMES = {int: "a whole number", float: "a number", bool: "true or false", str: "a string"}
 _LONGEST = 200  # characters of a value that messages quote
 _NO_TEXT = re.compile("[\0\ud800-\udfff]")  # halves of surrogate pairs have no place in Unicode
@@ -40,11 +53,12 @@ _LARGEST = 2**64  # no library that numbers are passed on to takes larger ones
 class Declared:
     """What is declared about a setting beside its type and default."""
 
-    help: str = ""
+    help: str = ""  # one line of a help page
     at_least: float | None = None
     at_most: float | None = None
     above: float | None = None
     below: float | None = None
+    more: str = ""  # what the table of keys adds to the help
     hint: str = ""  # added to the cure of a wrong value
     unset: str = ""  # what happens where the value is None
     key: str = ""  # its name outside the class, if not that of the field
@@ -73,11 +87,21 @@ def part(group: type[Made], **usual: Any) -> Made:
     return made
 
 
+@overload
+def settings(made: type[Made]) -> type[Made]: ...
+@overload
+def settings(*, group: str) -> Callable[[type[Made]], type[Made]]: ...
 @dataclass_transform(frozen_default=True, field_specifiers=(required,))
-def settings(group: type[Made]) -> type[Made]:
-    """Make a frozen dataclass whose values are checked."""
-    group.__post_init__ = _check  # type: ignore[attr-defined]
-    return dataclass(frozen=True, slots=True)(group)
+def settings(made: Any = None, *, group: str = "") -> Any:
+    """Make a frozen dataclass whose values are checked. `group` is the heading of its options in help."""
+
+    def make(made: Any) -> Any:
+        made.__post_init__ = _check
+        made = dataclass(frozen=True, slots=True)(made)
+        _GROUPS[made] = group
+        return made
+
+    return make if made is None else make(made)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,23 +113,26 @@ class Key:
     default: Any
     declared: Declared
     table: Any = None
+    group: str = ""  # the heading in help
 
 
-def keys(group: Any, usual: Any = None) -> Iterator[Key]:
-    """All keys of a settings class. `usual` is an instance whose values are the defaults."""
+def keys(group: Any, usual: Any = None, heading: str = "") -> Iterator[Key]:
+    """All keys of a settings class. `usual` is an instance whose values are the defaults.
+
+    A class without a group of its own belongs to that of the class that holds it, `heading`.
+    """
+    heading = _GROUPS.get(group) or heading
     for one, declared, kind in _declared(group):
         if declared.is_part:
-            yield from keys(kind, one.default_factory() if usual is None else getattr(usual, one.name))
+            yield from keys(kind, one.default_factory() if usual is None else getattr(usual, one.name), heading)
             continue
         default = one.default if usual is None else getattr(usual, one.name)
         name = declared.key or one.name
         table = next(filter(is_dataclass, choices(kind)), None)
-        yield Key(name, kind, None if default is MISSING else default, declared, table)
+        yield Key(name, kind, None if default is MISSING else default, declared, table, heading)
         if table is not None:
             inner = default if is_dataclass(default) else None
-            yield from (
-                Key(f"{name}.{key.name}", key.kind, key.default, key.declared, key.table) for key in keys(table, inner)
-            )
+            yield from (replace(key, name=f"{name}.{key.name}") for key in keys(table, inner, heading))
 
 
 def build(group: type[Made], given: Mapping[str, Any], usual: Made | None = None) -> Made:
@@ -178,9 +205,6 @@ def refuse_unknown(what: str, given: Sequence[str] | Mapping[str, Any], known: S
 
 
 # -- checking -------------------------------------------------------------------------------------------------------
-
-
-_KNOWN: dict[Any, tuple[tuple[Any, Declared, Any], ...]] = {}
 
 
 def _declared(group: Any) -> tuple[tuple[Any, Declared, Any], ...]:

@@ -80,7 +80,7 @@ def test_a_file_in_another_language_leaves_nothing_behind(run, tmp_path: Path):
 def test_the_built_in_encoder_is_listed_and_shown(run, tmp_path: Path):
     first = run("encoder", "list", tmp_path).out.decode().splitlines()[0]
     assert first.startswith("english: ")
-    assert first.endswith(", the default of soft alignment")
+    assert first.endswith(" (default)")
     listed = one(run("encoder", "list", tmp_path, "--json").out)
     shown = one(run("encoder", "show", "english", "--json").out)
     assert (listed["name"], shown["name"]) == ("english", "english")

@@ -351,7 +351,6 @@ def test_a_machine_gets_one_object(run, file):
         (["--format", "coco", "--draw", "-o", "x.json"], "a file of examples holds each reference once"),
         (["--batch-pairs", "3"], "--batch-pairs has no effect without --count; add that, or leave it out"),
         (["--batch-tokens", "3"], "--batch-tokens has no effect without --count; add that, or leave it out"),
-        (["--json"], "--json has no effect without --count; add that, or leave it out"),
         (["--count", "--batch-pairs", "0"], "--batch-pairs is 0; give a whole number, 1 or more"),
         (["-o", "data.jsonl"], "this is the input file; choose another name for the output"),
         (["-o", "nowhere/out.tsv"], "cannot be written (No such file or directory)"),

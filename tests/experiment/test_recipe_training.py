@@ -48,7 +48,7 @@ def test_the_log_has_a_line_for_each_update_and_validation(trained: Path):
     [first, last] = [line for line in lines if line["what"] == "epoch"]
     assert set(first["scores"]) == {"bleu", "cider"}
     assert last["updates"] == 30
-    assert "end of the epoch" in (trained / "train.log").read_text()
+    assert "end of epoch" in (trained / "train.log").read_text()
 
 
 @pytest.mark.parametrize(("kind", "stopped"), [("translator", 13), ("translator", 15), ("captioner", 3)])
@@ -58,7 +58,9 @@ def test_a_run_that_was_stopped_ends_with_the_same_weights_and_log(tmp_path: Pat
     batch = {"pairs": 8, "bucket": 2} if kind == "translator" else {"tokens": 60}
     folders = [tmp_path / "whole", tmp_path / "stopped"]
     recipes = [read_recipe(made_up.recipe(folder, given, batch=batch, **choices)) for folder in folders]
-    train_recipe(recipes[0])
+    steps = []
+    train_recipe(recipes[0], on_step=steps.append)
+    assert {step.planned for step in steps} == {steps[-1].updates if kind == "translator" else None}
     with pytest.raises(StoppedError):
         train_recipe(recipes[1], on_step=stop_after(stopped))
     train_recipe(recipes[1])

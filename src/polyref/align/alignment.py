@@ -53,19 +53,20 @@ def _in_one_order(kinds: Any) -> Any:
     return tuple(kind for kind in VETO_KINDS if kind in kinds) if is_known else kinds
 
 
-@settings
+@settings(group="Alignment")
 class AlignSettings:
     """How references are aligned. Hard alignment depends on the merge order alone."""
 
     align: Alignment = setting(
-        "hard", "hard links equal words; soft links words with similar vectors in their contexts."
+        "hard", "Link equal words, or (soft) similar ones.", more="Soft: words with similar vectors in their contexts."
     )
     similarity: Similarity = setting(
-        "rescaled", "cosine of two vectors as it is, or rescaled so that unrelated words have 0.", needs=_SOFT
+        "rescaled", "rescaled: unrelated words have 0.", more="cosine: of two vectors as it is.", needs=_SOFT
     )
     penalty: float | Literal["adaptive"] = setting(
         0.5,
-        "Similarity that a link must exceed, or adaptive: lowered until there are enough sentences.",
+        "Similarity links must exceed, or adaptive.",
+        more="Adaptive: lowered until there are enough sentences.",
         at_least=0,
         at_most=1,
         metavar="P",
@@ -80,20 +81,18 @@ class AlignSettings:
     penalty_floor: float = setting(
         0.3, "Adaptive penalty: the last one tried.", at_least=0, at_most=1, metavar="P", needs=_ADAPTIVE
     )
-    at_least: int = setting(
-        100, "Adaptive penalty: number of sentences that is enough.", at_least=1, metavar="N", needs=_ADAPTIVE
-    )
-    merge_order: MergeOrder = setting("tree", "tree: join all references; paper: read the paper literally.")
+    at_least: int = setting(100, "Adaptive penalty: enough sentences.", at_least=1, metavar="N", needs=_ADAPTIVE)
+    merge_order: MergeOrder = setting("tree", "Join all references, or as in the paper.", more="tree or paper.")
     veto: tuple[VetoKind, ...] = setting(
         VETO_KINDS,
-        "Kinds of words that are never linked with each other, or none.",
+        "Kinds of words never linked with each other, or none.",
         clean=_in_one_order,
         metavar="KINDS",
         needs=_SOFT,
     )
     position: float = setting(
         0.02,
-        "Similarity that a link loses between opposite ends of two references.",
+        "Similarity lost between opposite ends.",
         at_least=0,
         at_most=1,
         metavar="W",
@@ -102,7 +101,7 @@ class AlignSettings:
     baseline: float | None = setting(
         None,
         "Similarity of unrelated words.",
-        unset="as the encoder says; encoder calibrate measures it",
+        unset="the encoder's",
         above=-1,
         below=1,
         metavar="B",

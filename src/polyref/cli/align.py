@@ -19,11 +19,11 @@ from polyref.text import TextSettings
 def align(
     file: o.Input,
     *,
-    pair: Annotated[tuple[str, str], o.option("I J", "Two references: numbers from 0, or letters as in drawings.")] = (
+    pair: Annotated[tuple[str, str], o.option("I J", "Two references, by number or letter.")] = (
         "0",
         "1",
     ),
-    output: Annotated[str | None, o.output("Draw it: svg, png, html or json; {id} in the name.", "OUT")] = None,
+    output: Annotated[str | None, o.output("Draw it: svg, png, html or json; {id} in it.", "OUT")] = None,
     drawing: DrawSettings,
     align: AlignSettings,
     preset: o.PresetOption = None,

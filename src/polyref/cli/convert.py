@@ -19,9 +19,7 @@ def convert(
     reading: ReadSettings,
     skipping: BadSettings,
     settings: WriteSettings,
-    limit: Annotated[
-        int | None, o.option("N", "References per example: all gold ones, then the best pseudo-references.")
-    ] = None,
+    limit: Annotated[int | None, o.option("N", "References per example, gold ones first.")] = None,
     as_json: o.JsonOption = False,
 ) -> None:
     """Write the examples of a file in another format.
@@ -36,13 +34,11 @@ def convert(
     with open_bad(skipping.skip_bad, input, output) as bad:
         examples = input.examples(limit=limit, losses=not_read, bad=bad)
         report = replace(write_unique(examples, output, reading.fields, settings), not_read=not_read)
-    if as_json:
-        losses = {"not_read": report.not_read.counts, "not_kept": report.not_kept.counts}
-        o.beside(output).write(o.one_object(asdict(report) | losses))
-        return
+    losses = {"not_read": report.not_read.counts, "not_kept": report.not_kept.counts}
     pseudo = f" and {o.counted(report.pseudo_references, 'pseudo-reference')}" if report.pseudo_references else ""
     written = " to ".join(dict.fromkeys([report.files[0], report.files[-1]]))
     found = f"{o.counted(report.examples, 'example')} with {o.counted(report.references, 'reference')}{pseudo}"
-    o.beside(output).write(f"{found} in {written}\n")
-    o.say_losses(files[0], "not read", report.not_read)
-    o.say_losses(output, "not kept", report.not_kept)
+    o.summarise(asdict(report) | losses, f"{found} in {written}\n", as_json=as_json, stream=o.beside(output))
+    if not as_json:
+        o.say_losses(files[0], "not read", report.not_read)
+        o.say_losses(output, "not kept", report.not_kept)

@@ -47,7 +47,9 @@ class DemoSettings:
 
 @o.from_settings()
 def demo(
-    settings: DemoSettings, page: Annotated[str | None, o.output("Write a page (html) that draws all lattices.")] = None
+    settings: DemoSettings,
+    page: Annotated[str | None, o.output("Write a page (html) that draws all lattices.")] = None,
+    as_json: o.JsonOption = False,
 ) -> None:
     """Show pseudo-references of the examples in the package.
 
@@ -61,14 +63,15 @@ def demo(
     usage = usage_of(examples, _TEXT)
     shown = [_look_at(example, usage, settings.best) for example in examples]
     console = Console(highlight=False, soft_wrap=True)
-    for one in _most_interesting(shown, settings.examples):
+    for one in [] if as_json else _most_interesting(shown, settings.examples):
         _print(one, console)
     gold = sum(len(one.example.references) for one in shown)
     new = sum(one.lattice.new for one in shown)
-    console.print(f"\n{len(shown)} examples, {gold} references; their lattices hold {new:,} new sentences.")
     if page is not None:
         _write_page(shown, page)
-        console.print(f"All {len(shown)} lattices, drawn: {o.printable(page)}", markup=False)
+    told = f"\n{len(shown)} examples, {gold} references; their lattices hold {new:,} new sentences.\n"
+    told += "" if page is None else f"All {len(shown)} lattices, drawn: {o.printable(page)}\n"
+    o.summarise({"examples": len(shown), "references": gold, "new": new, "file": page}, told, as_json=as_json)
 
 
 def _look_at(example: Example, usage: Usage, best: int) -> _Shown:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from math import exp, inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -23,7 +25,7 @@ from polyref.text import TextSettings
 if TYPE_CHECKING:
     from polyref.fit.loop import Step
 
-Texts = Annotated[list[str], o.argument("TEXT", "Text with one sentence per line (.txt), or data sets in any format.")]
+Texts = Annotated[list[str], o.argument("TEXT", "One sentence per line (.txt), or data sets in any format.")]
 Name = Annotated[str, o.argument("NAME", "english, a folder, vectors:FILE or huggingface:NAME.")]
 MOST_THREADS = 1024
 _NOT_OF_ENCODERS = ("average", "validate_every", "recent", "patience", "precision")
@@ -34,17 +36,16 @@ def train(
     texts: Texts,
     *,
     output: Annotated[str, o.output("Folder of the encoder.", "FOLDER")],
-    without: Annotated[
-        list[str] | None, o.option("FILE", "Leave out the sentences of this file; may be given again.")
-    ] = None,
-    vectors: Annotated[str | None, o.option("FILE", "Start from word vectors (npz, GloVe or fastText text).")] = None,
+    without: Annotated[list[str] | None, o.option("FILE", "Leave out these sentences; may be given again.")] = None,
+    vectors: Annotated[str | None, o.option("FILE", "Start from vectors: npz, GloVe or fastText.")] = None,
     settings: TrainSettings,
     threads: Annotated[int | None, o.option("N", "Number of threads of torch.  [default: all cores]")] = None,
     as_json: o.JsonOption = False,
 ) -> None:
-    """Train an encoder on your own text: the paper's bidirectional language model.
+    """Train an encoder on your own text.
 
-    A run that was stopped goes on when the same command is given again. Needs torch: pip install "polyref[torch]".
+    It is the paper's bidirectional language model. A run that was stopped goes on when the same command is given again.
+    Needs torch: pip install "polyref[torch]".
     """  # fmt: skip
     torch = load_extra("torch", purpose="training an encoder", extra="torch")
     from polyref.encode.training import train_encoder
@@ -55,7 +56,7 @@ def train(
         check_size("threads", threads, MOST_THREADS)
         torch.set_num_threads(threads)
     started: list[Corpus] = []
-    with _progress(settings.fit, quiet=as_json) as (show_start, on_step):
+    with _progress(settings.fit) as (show_start, on_step):
 
         def on_start(corpus: Corpus) -> None:
             started.append(corpus)
@@ -64,43 +65,34 @@ def train(
         train_encoder(
             texts, output, settings, vectors=vectors, without=without or (), on_start=on_start, on_step=on_step
         )
-    if not started and not as_json:
-        typer.echo(f"{o.printable(output)}: this encoder is finished; there is nothing left to train")
-    show(output, as_json=as_json)
+    if not started:
+        o.note(f"{output}: this encoder is finished; there is nothing left to train")
+    facts = _facts(open_encoder(output))
+    o.summarise(facts, _shown(facts), as_json=as_json)
 
 
 @contextmanager
-def _progress(
-    settings: FitSettings, *, quiet: bool
-) -> Iterator[tuple[Callable[[Corpus], None], Callable[[Step, int], None]]]:
-    """A line on standard output for each epoch; a bar on standard error where that is a terminal."""
-    perplexity = "perplexity {task.fields[perplexity]}"
-    of = "" if settings.most_epochs == inf else f"/{settings.most_epochs}"
-    with o.bar_of("epoch {task.fields[epoch]}" + of, perplexity) as bar:
-        task = bar.add_task("train", total=None, epoch=1, perplexity="-")
+def _progress(settings: FitSettings) -> Iterator[tuple[Callable[[Corpus], None], Callable[[Step, int], None]]]:
+    """A line for each epoch, and a bar where there is a terminal, both on standard error."""
+    with o.training_bar() as show:
 
         def start(corpus: Corpus) -> None:
-            if not quiet:
-                typer.echo(
-                    f"{corpus.sentences:,} sentences: {corpus.training.tokens:,} words to train on, "
-                    f"{corpus.validation.tokens:,} to validate; {len(corpus.vocabulary.words):,} words can be read, "
-                    f"{corpus.vocabulary.predicted:,} predicted"
-                )
+            words = corpus.training.tokens, corpus.validation.tokens
+            o.note(f"{corpus.sentences:,} sentences: {words[0]:,} words to train on, {words[1]:,} to validate")
+            readable, predicted = len(corpus.vocabulary.words), corpus.vocabulary.predicted
+            o.note(f"{readable:,} different words can be read, {predicted:,} predicted")
 
         def tell(step: Step, batches: int) -> None:
-            done, perplexity = step.epoch * batches + step.batch, f"{exp(min(step.loss, 50)):.2f}"
-            total = min(settings.most_epochs * batches, settings.updates or inf)
-            bar.update(task, total=total, completed=done, epoch=step.epoch + 1, perplexity=perplexity)
-            if step.what in ("epoch", "end") and not quiet:
+            show(replace(step, planned=int(min(settings.most_epochs * batches, settings.updates or inf))))
+            if step.what in ("epoch", "end"):
                 best = "" if step.validation != step.best else "  best so far"
-                typer.echo(
-                    f"epoch {step.epoch + 1:>3}  learning rate {step.learning_rate:.2g}  perplexity in training "
-                    f"{perplexity}, in validation {step.validation:.2f}{best}"
-                )
+                perplexity = f"{exp(min(step.loss, 50)):.2f}, in validation {step.validation:.2f}"
+                o.note(f"epoch {step.epoch + 1:>3}  rate {step.learning_rate:.2g}  perplexity {perplexity}{best}")
 
         yield start, tell
 
 
+@o.from_settings()
 def list_encoders(
     folders: Annotated[
         list[str] | None, o.argument("FOLDER", "Also list those in these folders.  [default: here]")
@@ -121,20 +113,28 @@ def list_encoders(
         if as_json:
             o.tell(o.one_object({"name": name, **config}))
             continue
-        note = ", the default of soft alignment" if name == DEFAULT else ""
-        o.tell(
-            f"{o.printable(name)}: {config['words']:,} words, states of {config['state_size']}, "
-            f"perplexity {config['perplexity']}, baseline {config['baseline']}{note}\n"
-        )
+        sizes = f"{config['words']:,} words, states of {config['state_size']}"
+        scores = f"perplexity {config['perplexity']}, baseline {config['baseline']}"
+        o.tell(f"{o.printable(name)}: {sizes}, {scores}{' (default)' if name == DEFAULT else ''}\n")
 
 
+@o.from_settings()
 def show(name: Name, as_json: o.JsonOption = False) -> None:
-    """Show an encoder: its sizes, where it comes from, and its baseline, the similarity of unrelated words."""
-    encoder = open_encoder(name)
+    """Show the sizes, the origin and the baseline of an encoder.
+
+    The baseline is the similarity of unrelated words.
+    """  # fmt: skip
+    facts = _facts(open_encoder(name))
+    o.tell(o.one_object(facts) if as_json else _shown(facts))
+
+
+def _facts(encoder: Encoder) -> dict[str, Any]:
     facts: dict[str, Any] = {"name": encoder.name, "hash": encoder.hash, "baseline": encoder.baseline}
-    if isinstance(encoder, ContextEncoder):
-        facts |= encoder.config
-    o.tell(o.one_object(facts) if as_json else "".join([f"{o.printable(row)}\n" for row in _rows(facts)]))
+    return facts | encoder.config if isinstance(encoder, ContextEncoder) else facts
+
+
+def _shown(facts: dict[str, Any]) -> str:
+    return "".join([f"{o.printable(row)}\n" for row in _rows(facts)])
 
 
 def _rows(facts: dict[str, Any], indent: str = "") -> Iterator[str]:
@@ -145,10 +145,10 @@ def _rows(facts: dict[str, Any], indent: str = "") -> Iterator[str]:
         if isinstance(value, dict):
             yield label
             yield from _rows(value, indent + "  ")
-        elif isinstance(value, list):
-            yield f"{label:<24} {', '.join(map(str, value))}"
         else:
-            yield f"{label:<24} {f'{value:,}' if type(value) is int else value}"
+            text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+            text = f"{value:,}" if type(value) is int else text
+            yield from textwrap.wrap(text, 80, initial_indent=f"{label:<24} ", subsequent_indent=" " * 25)
 
 
 @o.from_settings()
@@ -156,13 +156,16 @@ def calibrate(
     name: Name,
     texts: Texts,
     *,
-    use: Annotated[Use, typer.Option(help="Of data sets: their references, their sources, or both.")] = "references",
+    use: Annotated[Use, typer.Option(help="Texts of data sets that are read.")] = "references",
     settings: TextSettings,
     vectors: VectorSettings,
     save: Annotated[bool, typer.Option("--save", help="Write the baseline into the encoder's folder.")] = False,
     as_json: o.JsonOption = False,
 ) -> None:
-    """Measure the similarity of unrelated words on your own text: the baseline for rescaled similarities."""
+    """Measure the baseline of an encoder on your own text.
+
+    The baseline is the similarity of unrelated words, which rescaled similarities count from.
+    """  # fmt: skip
     encoder = open_encoder(name, vectors)
     sentences = unrelated_of(texts, use, settings)
     if isinstance(encoder, Choosy):
@@ -179,13 +182,11 @@ def calibrate(
             raise SettingsError(problem, f"use --baseline {baseline} instead of --save")
         write_config(Path(name), read_config(Path(name)) | {"baseline": baseline})
     before = _before(encoder)
-    if as_json:
-        facts = {"name": name, "baseline": baseline, "before": before, "sentences": len(sentences)}
-        o.tell(o.one_object(facts))
-        return
+    facts = {"name": name, "baseline": baseline, "before": before, "sentences": len(sentences)}
     compared = "" if before is None else f"; {before:.4f} before"
-    typer.echo(f"baseline {baseline:.4f} on {len(sentences):,} sentences of yours{compared}")
-    typer.echo(f"kept in {o.printable(name)}" if save else f"use it with: --baseline {baseline:.4f}")
+    told = f"baseline {baseline:.4f} on {len(sentences):,} sentences of yours{compared}\n"
+    told += f"kept in {o.printable(name)}\n" if save else f"use it with: --baseline {baseline:.4f}\n"
+    o.tell(o.one_object(facts) if as_json else told)
 
 
 def _before(encoder: Encoder) -> float | None:

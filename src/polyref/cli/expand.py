@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from typing import Annotated, Any
 
 from polyref.cli import options as o
@@ -18,7 +19,7 @@ from polyref.scale import Job, ShardSettings, ToolSettings, expand_file
 def expand(
     files: o.Inputs,
     *,
-    output: Annotated[str, o.output("Output; its name tells format and compression.")] = "-",
+    output: Annotated[str, o.output("Output; its name tells the format.")] = "-",
     settings: ExpandSettings,
     preset: o.PresetOption = None,
     tools: ToolSettings,
@@ -30,12 +31,16 @@ def expand(
 ) -> None:
     """Add pseudo-references to every example of a file.
 
-    The output is the input with "pseudo_references" and "lattice" added to each record.
+    The output is the input with "pseudo_references" and "lattice" added to each record. --judge content leaves out
+    what says something twice, loses something or leaves brackets open; seams also what a language model finds
+    ill-joined; bleu nothing.
     """  # fmt: skip
     job = Job(tuple(files), output, settings, reading, tools, writing.format, skipping.skip_bad, sharding)
     if settings.keep_lattice and not FORMATS[job.written_format].holds_pseudo:
         problem = f"has no effect on the format {job.written_format}, which cannot hold lattices"
         raise SettingsError(problem, "choose another format, or leave it out", key="keep_lattice")
+    if writing.format is None:
+        o.say_usual_format(output, "JSON Lines", "--to")
     stream = o.beside(output)
     report = WriteReport()
     with o.progress_bar(files[0], "expanding", "examples") as show:
@@ -47,7 +52,7 @@ def expand(
         )
     summary = tally.summary()
     losses = {"not_read": report.not_read.counts, "not_kept": report.not_kept.counts}
-    stream.write(o.one_object({**summary, **losses}) if as_json else _for_a_person(summary))
+    o.summarise({**summary, **losses}, _for_a_person(summary, settings), as_json=as_json, stream=stream)
     if not as_json:
         o.say_losses(files[0], "not read", report.not_read)
         o.say_losses(output, "not kept", report.not_kept)
@@ -68,18 +73,27 @@ def _left_out(counts: dict[str, int]) -> str:
     return ", ".join(f"{counts[cause]:,} {words}" for cause, words in _CAUSES.items() if cause in counts)
 
 
-def _for_a_person(summary: dict[str, Any]) -> str:
+def _for_a_person(summary: dict[str, Any], settings: ExpandSettings) -> str:
+    """docs/command-line.md explains each line."""
     bleu = "-" if summary["mean_bleu_kept"] is None else f"{summary['mean_bleu_kept']:.2f}"
     seconds = ", ".join(f"{stage} {seconds:.2f}" for stage, seconds in summary["seconds"].items())
     median, largest = (o.large(summary[f"sentences_{which}"]) for which in ("median", "largest"))
     rows = [
         ("examples", f"{summary['examples']:,}"),
         ("references", f"{summary['references_before']:,} before, {summary['references_after']:,} after"),
-        ("fell short", f"{summary['fell_short']:,}"),
-        ("not exact", f"{summary['not_exact']:,}"),
+        (
+            "fell short",
+            f"{o.counted(summary['fell_short'], 'example')} with fewer than {settings.per_example:,} references",
+        ),
+        ("not exact", f"{o.counted(summary['not_exact'], 'example')} whose search was cut short"),
         *([("left out", _left_out(summary["left_out"]))] if summary["left_out"] else []),
-        ("sentences", f"{median} median, {largest} largest"),
-        ("mean BLEU kept", bleu),
+        ("sentences", f"{median} per lattice (median), {largest} in the largest"),
+        ("mean BLEU", f"{bleu} of pseudo-references"),
         ("seconds", seconds),
     ]
-    return "".join(f"{name:<15} {value}\n" for name, value in rows)
+    return "".join([line + "\n" for name, value in rows for line in _wrapped(name, value)])
+
+
+def _wrapped(name: str, value: str) -> list[str]:
+    """A row of the summary, 80 columns wide."""
+    return textwrap.wrap(value, 80, initial_indent=f"{name:<16}", subsequent_indent=" " * 16)

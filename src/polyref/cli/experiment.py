@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import sys
 from collections.abc import Sequence
 from statistics import mean
 from typing import TYPE_CHECKING, Annotated, Any
@@ -16,6 +15,8 @@ from polyref.errors import PolyrefError, SettingsError, load_extra
 if TYPE_CHECKING:
     from polyref.experiment.running import Progress, Run
 
+_UNKNOWN = "unknown: run one cell first, with --only"
+
 
 @o.from_settings()
 def experiment(
@@ -24,12 +25,12 @@ def experiment(
     only: Annotated[str | None, o.option("PATTERN", 'Cells with such names only, as in "shuffle-*".')] = None,
     status: Annotated[bool, typer.Option("--status", help="Only show what is done.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show cells, updates and hours.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing while it runs.")] = False,
+    as_json: o.JsonOption = False,
 ) -> None:
-    """Train a recipe again and again with some keys changed, and record each run.
+    """Train a recipe with some keys changed, again and again.
 
-    What was stopped or killed goes on when the same command is given again. Tables and figures: polyref report.
-    Needs torch: pip install "polyref[torch]".
+    Each run is recorded. What was stopped or killed goes on when the same command is given again. Tables and figures:
+    polyref report. Needs torch: pip install "polyref[torch]".
     """  # fmt: skip
     if not 1 <= jobs <= 1024:
         raise SettingsError(f"is {jobs}", "give a number from 1 to 1024", key="jobs")
@@ -39,12 +40,16 @@ def experiment(
 
     run = Run.of(read_grid(grid), only)
     if status or dry_run:
-        o.tell(_status(run) if status else _plan(run, jobs))
+        facts = _status(run) if status else _plan(run, jobs)
+        shown = _status_table(facts) if status else _plan_table(facts, jobs)
+        o.tell(o.one_object(facts) if as_json else shown)
         return
-    shown = _Line(quiet)
-    o.hear_notes(quiet=quiet)
-    run_grid(run, jobs=jobs, say=shown.say, on_progress=shown.show)
-    shown.say(f"records: {run.grid.records}")
+    line = _Line()
+    run_grid(run, jobs=jobs, say=line.say, on_progress=line.show)
+    if as_json:
+        o.tell(o.one_object({"records": str(run.grid.records), "failed": run.failed, **_status(run)}))
+    else:
+        line.say(f"records: {run.grid.records}")
     if run.failed:
         raise PolyrefError(f"{o.counted(len(run.failed), 'job')} failed; the same command tries again")
 
@@ -52,17 +57,15 @@ def experiment(
 class _Line:
     """Lines for a person, and below them one that changes where there is a terminal."""
 
-    def __init__(self, quiet: bool):
-        self._quiet = quiet
+    def __init__(self) -> None:
         self._length = 0
 
     def say(self, line: str) -> None:
-        if not self._quiet:
-            self._clear()
-            o.say(line)
+        self._clear()
+        o.say(line)
 
     def show(self, progress: Progress) -> None:
-        if self._quiet or not sys.stderr.isatty():
+        if not o.has_bar():
             return
         left = "" if progress.seconds_left is None else f", about {duration(progress.seconds_left)} left"
         line = f"{progress.done} of {progress.all} done{left}"
@@ -83,19 +86,25 @@ def duration(seconds: float) -> str:
     return f"{minutes // 60} h {minutes % 60} min" if minutes >= 60 else f"{minutes} min"
 
 
-def _status(run: Run) -> str:
-    """One line for each cell: its seeds, and its mean scores."""
+def _status(run: Run) -> dict[str, Any]:
+    """Of each cell: its seeds that are done, and its mean scores."""
     from polyref.experiment.grid import cell_name
 
-    grid = run.grid
-    rows = [("cell", "seeds", "validation", "test")]
+    seeds, cells = run.grid.top.seeds, []
     for cell in run.cells:
-        records = [record for seed in grid.top.seeds if (record := run.record(cell, seed)) is not None]
-        best = [_scores(record["best"]) for record in records]
-        tested = [_scores(record["test"]) for record in records if record["test"] is not None]
-        rows.append(
-            (cell_name(grid.cells[cell]), f"{len(records)} of {len(grid.top.seeds)}", _means(best), _means(tested))
-        )
+        records = [record for seed in seeds if (record := run.record(cell, seed)) is not None]
+        best = _means([_scores(record["best"]) for record in records])
+        tested = _means([_scores(record["test"]) for record in records if record["test"] is not None])
+        name = cell_name(run.grid.cells[cell])
+        cells.append({"cell": name, "done": len(records), "seeds": len(seeds), "validation": best, "test": tested})
+    return {"cells": cells}
+
+
+def _status_table(facts: dict[str, Any]) -> str:
+    rows = [("cell", "seeds", "validation", "test")]
+    for one in facts["cells"]:
+        scores = [", ".join([f"{name} {score:.4g}" for name, score in one[part].items()]) for part in rows[0][2:]]
+        rows.append((one["cell"], f"{one['done']} of {one['seeds']}", *scores))
     return _table(rows)
 
 
@@ -103,29 +112,35 @@ def _scores(part: dict[str, Any]) -> dict[str, float]:
     return {name: one["score"] if isinstance(one, dict) else one for name, one in part["scores"].items()}
 
 
-def _means(scores: list[dict[str, float]]) -> str:
-    return ", ".join(f"{name} {mean(one[name] for one in scores):.4g}" for name in scores[0]) if scores else ""
+def _means(scores: list[dict[str, float]]) -> dict[str, float]:
+    return {name: mean(one[name] for one in scores) for name in scores[0]} if scores else {}
 
 
-def _plan(run: Run, jobs: int) -> str:
+def _plan(run: Run, jobs: int) -> dict[str, Any]:
+    """The most updates of each job, and how long they take."""
     from polyref.experiment.grid import cell_name
 
-    grid, seeds = run.grid, len(run.grid.top.seeds)
-    rows = [("cell", "updates")]
-    first = {job.name: job for cell in run.cells for job in grid.jobs(cell, grid.top.seeds[0])[:-1]}
-    rows += [(f"(before: {job.name})", f"{run.updates_of(job):,}") for job in first.values()]
-    for cell in run.cells:
-        job = run.job(cell, grid.top.seeds[0])
-        rows.append((cell_name(grid.cells[cell]), f"{run.updates_of(job):,}"))
-    left = run.seconds_left(jobs)
+    grid, seed = run.grid, run.grid.top.seeds[0]
+    first = {job.name: job for cell in run.cells for job in grid.jobs(cell, seed)[:-1]}
     names = {job.name for cell in run.cells for seed in grid.top.seeds for job in grid.jobs(cell, seed)}
-    known = (
-        "unknown: run one cell first, with --only"
-        if left is None
-        else f"about {duration(left)} left with {jobs} at a time"
-    )
-    cells = f"{o.counted(len(run.cells), 'cell')}, {o.counted(seeds, 'seed')}, {o.counted(len(names), 'different job')}"
-    return _table(rows) + f"{cells}; time {known}\n"
+    cells = [(cell_name(grid.cells[cell]), run.updates_of(run.job(cell, seed))) for cell in run.cells]
+    return {
+        "before": [{"job": job.name, "updates": run.updates_of(job)} for job in first.values()],
+        "cells": [{"cell": name, "updates": updates} for name, updates in cells],
+        "seeds": len(grid.top.seeds),
+        "jobs": len(names),
+        "seconds_left": run.seconds_left(jobs),
+    }
+
+
+def _plan_table(facts: dict[str, Any], jobs: int) -> str:
+    rows = [("cell", "updates")]
+    rows += [(f"(before: {one['job']})", f"{one['updates']:,}") for one in facts["before"]]
+    rows += [(one["cell"], f"{one['updates']:,}") for one in facts["cells"]]
+    left = facts["seconds_left"]
+    known = f"about {duration(left)} left with {jobs} at a time" if left is not None else _UNKNOWN
+    counts = ("cell", len(facts["cells"])), ("seed", facts["seeds"]), ("different job", facts["jobs"])
+    return _table(rows) + f"{', '.join([o.counted(number, what) for what, number in counts])}; time {known}\n"
 
 
 def _table(rows: Sequence[Sequence[str]]) -> str:

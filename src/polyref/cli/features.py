@@ -22,7 +22,7 @@ def features(
     settings: ImageSettings,
     ids: Annotated[
         Literal["name", "number"],
-        typer.Option(help="Ids: the file name without its suffix, or the last number in it, as in COCO."),
+        typer.Option(help="Ids: the file name, or the last number in it."),
     ] = "name",
     as_json: o.JsonOption = False,
 ) -> None:
@@ -34,11 +34,9 @@ def features(
     found = find_images(images, ids)
     with o.progress_bar(len(found), "reading", "images", rate_digits=1) as show:
         report = extract_features(found, model, output, settings, lambda done: show(done, done))
-    if as_json:
-        facts = {"images": report.images, "features": report.size, "skipped": report.skipped, "file": output}
-        o.tell(o.one_object(facts))
-        return
-    o.tell(f"{report.size:,} features of {o.counted(report.images, 'image')} in {o.printable(output)}\n")
-    if report.skipped:
+    facts = {"images": report.images, "features": report.size, "skipped": report.skipped, "file": output}
+    told = f"{report.size:,} features of {o.counted(report.images, 'image')} in {o.printable(output)}\n"
+    o.summarise(facts, told, as_json=as_json)
+    if report.skipped and not as_json:
         named = ", ".join(report.skipped[:_NAMED]) + (", ..." if len(report.skipped) > _NAMED else "")
         o.say(f"{o.counted(len(report.skipped), 'image')} left out, which cannot be read: {named}")

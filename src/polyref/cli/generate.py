@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, TextIO
 
 import typer
 
@@ -37,16 +38,14 @@ _KEPT = ("*.safetensors", "*.json", "*.toml", "*.log", "log.jsonl", "expanded-*.
 @o.from_settings(beam=("stop_early",), reading=("format",))
 def generate(
     model: Annotated[str, o.argument("MODEL", "Folder that polyref train has made.")],
-    input: Annotated[
-        str, o.argument("INPUT", "Sources in any format, or one per line (.txt); - reads standard input.")
-    ],
+    input: Annotated[str, o.argument("INPUT", "Sources in any format, or one per line (.txt); - is standard input.")],
     *,
-    output: Annotated[str, o.output("Output: records, or lines if it ends in .txt.", "OUT")] = "-",
+    output: Annotated[str, o.output("Records, or lines if it ends in .txt.", "OUT")] = "-",
     features: Annotated[str | None, o.option("FILE", "Captioners: features of the images.")] = None,
-    feature_ids: Annotated[str | None, o.option("FILE", "Their ids, one per line, if that file has none.")] = None,
-    beam: Annotated[dict[str, Any], o.Given(BeamSettings, "as in the recipe")],
-    batch: Annotated[int, o.option("N", "Sources per batch; the result does not depend on it.")] = 32,
-    device: Annotated[Device, typer.Option(help="auto: a GPU if there is one, else the processor.")] = "auto",
+    feature_ids: Annotated[str | None, o.option("FILE", "Ids of these features, if the file has none.")] = None,
+    beam: Annotated[dict[str, Any], o.Given(BeamSettings, "the recipe's")],
+    batch: Annotated[int, o.option("N", "Sources at once; the result stays the same.")] = 32,
+    device: Annotated[Device, typer.Option(help="auto: a GPU if there is one.")] = "auto",
     format: o.SourcesFromOption = None,
     reading: ReadSettings,
     as_json: o.JsonOption = False,
@@ -57,6 +56,7 @@ def generate(
     text, score and log-probability. References are not needed. Needs torch: pip install "polyref[torch]".
     """  # fmt: skip
     _check_output(output, input, model, features, feature_ids)
+    beside = o.beside(output)
     as_text = _is_text(output, beam.get("best"))
     check_size("batch", batch)
     trained = load_model(model, device)
@@ -72,7 +72,7 @@ def generate(
         generation = partial(trained.generate, features=images, beam=settings, batch=batch)
         best = None if as_text else settings.best
         written = _write(sources(losses=losses), generation, batch, best, stream, show)
-    _show(*written, output, as_json)
+    _show(*written, output, as_json, beside)
     if not as_json:
         o.say_losses(input, "not read", losses)
 
@@ -94,6 +94,7 @@ def _is_text(output: str, best: int | None) -> bool:
         return True
     if format_of_name(output) not in (None, "jsonl"):
         raise SettingsError(f"{output}: hypotheses are records or lines", "end the name in .jsonl or .txt")
+    o.say_usual_format(output, "JSON Lines")
     return False
 
 
@@ -151,11 +152,9 @@ def _rendered(source: Source, text: str, found: Sequence[Generated], best: int |
     return o.one_object(record)
 
 
-def _show(hypotheses: int, empty: int, output: str, as_json: bool) -> None:
-    if as_json:
-        o.beside(output).write(o.one_object({"hypotheses": hypotheses, "empty": empty}))
-        return
-    if not o.is_standard_output(output):
-        o.tell(f"{o.counted(hypotheses, 'hypothesis', 'hypotheses')} in {o.printable(output)}\n")
-    if empty:
+def _show(hypotheses: int, empty: int, output: str, as_json: bool, beside: TextIO) -> None:
+    if as_json or beside is sys.stdout:
+        told = f"{o.counted(hypotheses, 'hypothesis', 'hypotheses')} in {o.printable(output)}\n"
+        o.summarise({"hypotheses": hypotheses, "empty": empty}, told, as_json=as_json, stream=beside)
+    if empty and not as_json:
         o.say(f"{empty:,} of them empty; polyref score takes them with --allow-empty")

@@ -42,23 +42,23 @@ def _number(help: str, **declared: str) -> Any:
     return setting(0, help, at_least=0, at_most=MOST_SENTENCES, metavar="N", **declared)
 
 
-@settings
+@settings(group="Drawing")
 class DrawSettings:
     """Which examples, and how they are drawn."""
 
     id: str | None = setting(None, "Only the example with this id.", metavar="ID")
-    theme: ThemeName = setting("auto", "Colours of a drawing: light, dark, or as the reader's system.")
+    theme: ThemeName = setting("auto", "Colours; auto: as the reader's system.")
     title: str | None = setting(None, "Title of a drawing.", metavar="TEXT")
 
 
-@settings
+@settings(group="Contents")
 class ShowSettings:
     """What is shown of a lattice beside its size."""
 
-    steps: bool = setting(False, "Show the references side by side, and each merge.")
-    best: int = _number("Add the N best new sentences, as expand chooses them.")
-    listed: int = _number("Add the first N sentences, gold ones too.", key="list")
-    sample: int = _number("Add N sentences drawn uniformly, gold ones too.")
+    steps: bool = setting(False, "Show each merge of references.")
+    best: int = _number("Add the N best new sentences.")
+    listed: int = _number("Add the first N sentences, also gold ones.", key="list")
+    sample: int = _number("Add N sentences drawn uniformly.")
     score: str | None = setting(None, "Score the sentences of a file, one per line.", metavar="FILE")
 
 
@@ -66,10 +66,8 @@ class ShowSettings:
 def lattice(
     file: o.Input,
     *,
-    output: Annotated[
-        str | None, o.output("Write it: svg, png, html, tex, dot, fst or json; {id} in the name.", "OUT")
-    ] = None,
-    highlight: Annotated[str, o.option("N|TEXT", "Mark the N-th best sentence, or a text; 0 marks none.")] = "1",
+    output: Annotated[str | None, o.output("svg, png, html, tex, dot, fst, json; {id} in it.", "OUT")] = None,
+    highlight: Annotated[str, o.option("N|TEXT", "Mark a sentence, by rank or text; 0: none.")] = "1",
     drawing: DrawSettings,
     show: ShowSettings,
     align: AlignSettings,
@@ -234,7 +232,7 @@ def with_files(
         taken: set[str] = set()
         for example, lattice in lattices:
             path = output and output.replace(_ID, _file_name(example.id, _room(output), taken))
-            if output and path and _ID in str(Path(output).parent):
+            if path:
                 with writing(path, "choose another place"):
                     Path(path).parent.mkdir(parents=True, exist_ok=True)
             yield example, lattice, _not_input(path, file)

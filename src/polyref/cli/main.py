@@ -30,8 +30,9 @@ from polyref.cli.expand import expand
 from polyref.cli.experiment import experiment
 from polyref.cli.features import features
 from polyref.cli.generate import generate
+from polyref.cli.help import HelpCommand, HelpGroup
 from polyref.cli.lattice import lattice
-from polyref.cli.options import hear_notes, printable
+from polyref.cli.options import printable
 from polyref.cli.report import report
 from polyref.cli.score import score
 from polyref.cli.stats import stats
@@ -220,22 +221,21 @@ def _is_out_of_memory(error: BaseException) -> bool:
 # -- the command ------------------------------------------------------------------------------------------------------
 
 _VERBS = (expand, stream, lattice, align, convert, stats, score, train, generate, experiment, report, features, demo)
-_PLAIN: dict[str, Any] = {"no_args_is_help": True, "rich_markup_mode": None}  # plain help starts twice as fast
+_PLAIN: dict[str, Any] = {"no_args_is_help": True, "rich_markup_mode": None, "cls": HelpGroup}
 
 app = typer.Typer(
     help="Train text generators on all of an example's references, and on pseudo-references read off their lattice.",
-    add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
     **_PLAIN,
 )
 for verb in _VERBS:
-    app.command()(ending(verb, verb.__name__))
+    app.command(cls=HelpCommand)(ending(verb, verb.__name__))
 for group in (encoder, subwords):
     name = group.__name__.rpartition(".")[2]
     inner = typer.Typer(help=group.HELP, **_PLAIN)
     for command, verb in group.VERBS.items():
-        inner.command(command)(ending(verb, f"{name} {command}"))
+        inner.command(command, cls=HelpCommand)(ending(verb, f"{name} {command}"))
     app.add_typer(inner, name=name)
 
 
@@ -261,7 +261,6 @@ def main() -> None:
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     try:
         heed_signals()
-        hear_notes()
         name_standard_output()
         for channel in (sys.stdout, sys.stderr):
             if isinstance(channel, io.TextIOWrapper):

@@ -14,18 +14,22 @@ import os
 import re
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from dataclasses import dataclass, is_dataclass
 from functools import wraps
+from math import exp
 from pathlib import Path
 from types import NoneType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TextIO, get_args, get_origin, get_type_hints
 
 import typer
 
-from polyref.align import PRESETS
-from polyref.data import Losses
-from polyref.data.formats import SourceFormat
+from polyref.align import PRESETS, AlignSettings
+from polyref.cli.help import MESSAGES
+from polyref.data import Losses, ReadSettings
+from polyref.data.formats import SourceFormat, format_of_name
+from polyref.data.formats.format import NOTES
 from polyref.errors import InputError, PolyrefError, SettingsError
 from polyref.settings import Key, build, choices, keys, shown, wanted
 from polyref.text.terminal import for_terminal
@@ -34,19 +38,38 @@ from polyref.text.terminal import printable as printable  # which the verbs use
 if TYPE_CHECKING:
     from rich.progress import Progress
 
+    from polyref.fit.loop import Step
+
 Show = Callable[[int, int], None]  # how far we are (in a file: the bytes behind us), and how many are done
 
-_EXAMPLES = typer.Argument(metavar="FILE", help="Examples in any format (see --from); - reads standard input.")
+_EXAMPLES = typer.Argument(metavar="FILE", help="Examples in any format (see --from); - is standard input.")
 Input = Annotated[str, _EXAMPLES]
 Inputs = Annotated[list[str], _EXAMPLES]
 SourcesFromOption = Annotated[
-    SourceFormat | None, typer.Option("--from", help="Format of the input.  [default: told by the content]")
+    SourceFormat | None,
+    typer.Option(
+        "--from",
+        help="Format of the input.  [default: told by the content]",
+        rich_help_panel=next(keys(ReadSettings)).group,
+    ),
 ]
 PresetOption = Annotated[
     Literal["paper"] | None,
-    typer.Option("--preset", help="paper: raw cosine of the states as they are, penalty 0.6, no veto, no position."),
+    typer.Option(
+        "--preset",
+        help="paper: raw cosine, penalty 0.6, no veto.",
+        rich_help_panel=next(keys(AlignSettings)).group,
+    ),
 ]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print one machine-readable object.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.", rich_help_panel=MESSAGES)]
+_QUIET = typer.Option("-q", "--quiet", help="Print results and errors only.", rich_help_panel=MESSAGES)
+_VERBOSE = typer.Option(
+    "-v", "--verbose", count=True, help="Log what is done; -vv in detail.", show_default=False, rich_help_panel=MESSAGES
+)
+_OF_EVERY_VERB = [
+    inspect.Parameter("quiet", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=Annotated[bool, _QUIET]),
+    inspect.Parameter("verbose", inspect.Parameter.KEYWORD_ONLY, default=0, annotation=Annotated[int, _VERBOSE]),
+]
 
 
 def option(metavar: str, help: str, *names: str) -> Any:
@@ -120,16 +143,19 @@ def from_settings(**left_out: tuple[str, ...]) -> Callable[[Callable[..., None]]
             names |= {f"{made.__name__}.{key.name}": option_name(key) for key in chosen}
 
         @wraps(verb)
-        def run(**values: Any) -> None:
+        def run(*, quiet: bool = False, verbose: int = 0, **values: Any) -> None:
             preset = PRESETS[values["preset"]] if values.get("preset") else {}
             values.pop("preset", None)
             try:
                 given = {name: group.given(values) for name, group in groups.items()}
                 _check_needs(groups, given, preset, names)
-                verb(**values, **{name: group.built(given[name], preset) for name, group in groups.items()})
+                settings = {name: group.built(given[name], preset) for name, group in groups.items()}
+                with _saying(quiet, verbose):
+                    verb(**values, **settings)
             except (SettingsError, InputError) as error:
                 raise _with_options(error, names) from None
 
+        parameters += _OF_EVERY_VERB
         run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         run.__annotations__ = {one.name: one.annotation for one in parameters}
         return run
@@ -163,7 +189,7 @@ def _parameter(key: Key, given: Given) -> inspect.Parameter:
     help += f"  [default: {default}]" if kind is not bool and default else ""
     names = [name for name in (declared.short, option_name(key)) if name]
     metavar = declared.metavar or ("N" if kind is int else None)
-    option = typer.Option(*names, metavar=metavar, help=help, show_default=False)
+    option = typer.Option(*names, metavar=metavar, help=help, show_default=False, rich_help_panel=key.group or None)
     annotation = Annotated[kind if kind is bool else kind | None, option]  # type: ignore[valid-type]
     empty = False if kind is bool else None
     return inspect.Parameter(_parameter_name(key), inspect.Parameter.KEYWORD_ONLY, default=empty, annotation=annotation)
@@ -245,9 +271,15 @@ def _with_options(error: SettingsError | InputError, names: Mapping[str, str]) -
 # -- what verbs say ---------------------------------------------------------------------------------------------------
 
 
-def say(text: str) -> None:
-    """One line on standard error, whatever the text quotes."""
-    typer.echo(f"polyref: {printable(text)}", err=True)
+_is_quiet = ContextVar("_is_quiet", default=False)
+
+
+class _Logged(logging.Handler):
+    """Records of the library as lines on standard error; a bar stays below them."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        with suppress(OSError):
+            _write_line(f"{record.relativeCreated / 1000:7.2f} s  {self.format(record)}")
 
 
 class _Notes(logging.Handler):
@@ -264,11 +296,47 @@ class _Notes(logging.Handler):
             say(text)
 
 
-def hear_notes(*, quiet: bool = False) -> None:
-    """Have what the library notes said on standard error, or not."""
-    log = logging.getLogger("polyref")
-    log.setLevel(logging.CRITICAL if quiet else logging.INFO)
-    log.handlers[:] = [] if quiet else [_Notes()]
+@contextmanager
+def _saying(quiet: bool, verbose: int) -> Iterator[None]:
+    """Within, a verb says as much as is asked for."""
+    logger, handler, before = logging.getLogger("polyref"), _Logged(), _is_quiet.set(quiet)
+    level, notes, said = logger.level, logging.getLogger(NOTES), _Notes()
+    notes.addHandler(said)
+    notes.propagate = False
+    notes.setLevel(logging.INFO)
+    if verbose:
+        handler.setFormatter(logging.Formatter("%(message)s" if verbose == 1 else "%(name)s: %(message)s"))
+        logger.setLevel(logging.INFO if verbose == 1 else logging.DEBUG)
+        logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        notes.removeHandler(said)
+        logger.removeHandler(handler)
+        logger.setLevel(level)
+        _is_quiet.reset(before)
+
+
+def say(text: str) -> None:
+    """One line on standard error, whatever the text quotes; none under --quiet."""
+    note(f"polyref: {text}")
+
+
+def note(line: str) -> None:
+    """A line on standard error without the name of the command; none under --quiet."""
+    if not _is_quiet.get():
+        _write_line(line)
+
+
+def _write_line(line: str) -> None:
+    sys.stderr.write(printable(line) + "\n")  # what sys.stderr is now: a bar puts something else there, and moves down
+    sys.stderr.flush()
+
+
+def summarise(facts: Mapping[str, Any], text: str, *, as_json: bool, stream: TextIO | None = None) -> None:
+    """Print what a run came to: for a person, unless --quiet, or as JSON. Where results go, no summary goes."""
+    if as_json or not _is_quiet.get():
+        (stream or sys.stdout).write(one_object(facts) if as_json else text)
 
 
 def say_compiling(why_not_kept: str) -> None:
@@ -277,6 +345,12 @@ def say_compiling(why_not_kept: str) -> None:
         say(f"compiling the kernels, for this run only (about a minute): {why_not_kept}")
     else:
         say("compiling the kernels, once on this machine (about a minute)")
+
+
+def say_usual_format(output: str, usual: str, option: str = "") -> None:
+    """Tell a person what is written where the name of an output tells nothing."""
+    if format_of_name(output) is None and (Path(output).is_file() or not Path(output).exists()) and output != "-":
+        say(f"{output}: written as {usual}" + (f"; {option} gives another format" if option else ""))
 
 
 def say_losses(name: str, verb: str, losses: Losses) -> None:
@@ -313,16 +387,36 @@ def counted(number: int, what: str, several: str = "") -> str:
     return f"{number:,} {what if number == 1 else several or what + 's'}"
 
 
+def has_bar() -> bool:
+    """Whether progress is shown: on a terminal, unless --quiet."""
+    return sys.stderr.isatty() and not _is_quiet.get()
+
+
 def bar_of(before: str, *behind: str) -> Progress:
-    """A bar on standard error, with text around it and the time left; hidden when that is not a terminal."""
+    """A bar on standard error, with text around it and the time left; hidden when that is not a terminal, or quiet."""
     from rich import progress as p
     from rich.console import Console
 
     texts = [p.TextColumn(text) for text in behind]
     columns = [p.TextColumn(before), p.BarColumn(), *texts, p.TimeElapsedColumn(), p.TextColumn("left")]
     columns.append(p.TimeRemainingColumn())
-    console, is_hidden = Console(stderr=True), not sys.stderr.isatty()
+    console, is_hidden = Console(stderr=True), not has_bar()
     return p.Progress(*columns, console=console, transient=True, disable=is_hidden, speed_estimate_period=300)
+
+
+@contextmanager
+def training_bar() -> Iterator[Callable[[Step], None]]:
+    """How far a training is, told of its steps."""
+    with bar_of(
+        "epoch {task.fields[epoch]}", "{task.completed:,} updates, perplexity {task.fields[perplexity]}"
+    ) as bar:
+        task = bar.add_task("train", total=None, epoch=1, perplexity="-")
+
+        def show(step: Step) -> None:
+            perplexity = f"{exp(min(step.loss, 50)):.2f}"
+            bar.update(task, total=step.planned, completed=step.updates, epoch=step.epoch + 1, perplexity=perplexity)
+
+        yield show
 
 
 def large(number: str) -> str:
@@ -357,7 +451,7 @@ def aligned(rows: Sequence[Sequence[str]], left: Collection[int] = (0,)) -> list
 @contextmanager
 def progress_bar(whole: str | int, doing: str, counted: str, rate_digits: int = 0) -> Iterator[Show]:
     """A bar with rate and time left; silent when standard error is not a terminal. `whole`: the file, or how many."""
-    if not sys.stderr.isatty():
+    if not has_bar():
         yield lambda position, done: None
         return
     file = None if isinstance(whole, int) else Path(whole)

@@ -13,9 +13,8 @@ def report(
     folders: Annotated[list[str], o.argument("RECORDS", "Folders of records that polyref experiment has written.")],
     output: Annotated[str, o.output("Folder of the report.", "FOLDER")],
     case: Annotated[str | None, o.option("FILE", "Expanded examples, for a case study.")] = None,
-    case_id: Annotated[
-        str | None, o.option("ID", "Its example.  [default: the one with the most sentences in its lattice]")
-    ] = None,
+    case_id: Annotated[str | None, o.option("ID", "Its example.  [default: the one with most sentences]")] = None,
+    as_json: o.JsonOption = False,
 ) -> None:
     """Make tables and figures from the records of experiments.
 
@@ -27,4 +26,5 @@ def report(
     from polyref.report import write_report
 
     files = write_report(folders, output, case=case, case_id=case_id)
-    o.tell(f"{o.printable(str(files[-1]))}: {o.counted(len(files), 'file')} written\n")
+    told = f"{o.printable(str(files[-1]))}: {o.counted(len(files), 'file')} written\n"
+    o.summarise({"files": [str(file) for file in files]}, told, as_json=as_json)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import chain
@@ -24,32 +25,27 @@ from polyref.score.pairing import paired
 from polyref.score.significance import Statistics, compare, interval, smallest_p
 from polyref.settings import setting, settings
 
-_HYPOTHESES = '{"id": ..., "hypothesis": ...} or plain text, one per line; or COCO results. - reads standard input. '
-_HYPOTHESES += "Several runs of a system: files with commas between them, or a pattern in quotes, 'out-*.jsonl'."
-_REFERENCES = "A data set in any format, or files of plain text, one reference per line."
-_AGAINST = "Compare with another system's hypotheses (one file, or several runs); may be given again."
+_HYPOTHESES = "Records, lines of text, or COCO results; one run or several."
+_REFERENCES = "A data set in any format, or files of lines of text."
+_AGAINST = "Compare with this system; may be given again."
 
 Report = dict[str, Any]  # what --json prints, and the tables show
 
 
-@settings
+@settings(group="Scores")
 class ScoreSettings:
     """What is scored, and how."""
 
-    metrics: str = setting(",".join(USUAL), "Scores, with commas between them; cider-d is cider.", metavar="NAMES")
-    tokenizer: Tokenizer | None = setting(
-        None, "Tokens that are counted.", unset="13a for BLEU, ptb for CIDEr and ROUGE-L"
-    )
+    metrics: str = setting(",".join(USUAL), "Scores, with commas.", metavar="NAMES")
+    tokenizer: Tokenizer | None = setting(None, "Tokens counted.", unset="13a; ptb for CIDEr, ROUGE-L")
     fold_case: bool = setting(False, "Score without case (ptb always does).")
-    allow_empty: bool = setting(False, "Score an empty hypothesis as one without words; else it is refused.")
+    allow_empty: bool = setting(False, "Score empty hypotheses; else they are refused.")
     hypothesis_field: str = setting("hypothesis", "Key of a hypothesis.", metavar="KEY")
     confidence: bool = setting(False, "Show 95 % intervals, by bootstrap.")
-    diversity: bool = setting(False, "Show distinct outputs and n-grams, and self-BLEU.")
-    training: str | None = setting(
-        None, "With --diversity: the share of outputs that are not in this data set or text.", metavar="FILE"
-    )
-    facts: bool = setting(False, "Count outputs without the value of a slot, for sources such as name[The Eagle].")
-    per_example: str | None = setting(None, "Write the scores of every example to this file.", metavar="FILE")
+    diversity: bool = setting(False, "Show distinct outputs, n-grams and self-BLEU.")
+    training: str | None = setting(None, "With --diversity: share not in this data set.", metavar="FILE")
+    facts: bool = setting(False, "Count outputs without the value of a slot.")
+    per_example: str | None = setting(None, "Write the scores of every example here.", metavar="FILE")
 
     def check_together(self) -> None:
         if self.training is not None and not self.diversity:
@@ -79,10 +75,12 @@ def score(
     reading: ReadSettings,
     as_json: o.JsonOption = False,
 ) -> None:
-    """Score hypotheses against any number of references each, and compare systems.
+    """Score hypotheses, and compare systems.
 
-    A hypothesis belongs to the example with its id, or without ids to the one at its place. In several files of plain
-    text, line k of each is a reference of example k, blank where there are fewer.
+    There may be any number of references for each. A record is {"id": ..., "hypothesis": ...}. A hypothesis belongs to
+    the example with its id, or without ids to the one at its place. In several files of plain text, line k of each is a
+    reference of example k, blank where there are fewer. Several runs of a system are files with commas between them, or
+    a pattern in quotes, 'out-*.jsonl'.
     """  # fmt: skip
     chosen = metrics_of(scoring.metrics.replace(",", " ").split())
     given = [_runs(text) for text in (hypotheses, *(against or ()))]
@@ -291,7 +289,7 @@ def _scores_table(scores: Report) -> list[str]:
 
 
 def _comparison_table(scores: Report) -> list[str]:
-    rows = [["", "its score", "difference", "95 % interval", "p, bootstrap", "p, randomisation"]]
+    rows = [["", "its score", "difference", "95 % interval", "p, bootstrap", "p, randomised"]]
     for name, found in scores.items():
         metric, digits = METRICS[name].title, METRICS[name].digits
         row = [metric, f"{found['score']:.{digits}f}", f"{found['difference']:+.{digits}f}"]
@@ -329,7 +327,7 @@ def _facts_table(found: Sequence[Report], names: Sequence[str]) -> list[str]:
     lines = o.aligned(rows) if len(rows) > 1 else ["outputs without a fact: no slot counts"]
     if left_out:
         why = f"under {LITERAL:.0%} of references have the words of the value"
-        lines.append(f"not counted, because {why}: {', '.join(left_out)}")
+        lines += textwrap.wrap(f"not counted, because {why}: {', '.join(left_out)}", 80)
     return [o.printable(line) for line in lines]
 
 

@@ -33,21 +33,19 @@ StreamFormat = Literal["tsv", "jsonl", "parallel", "prompt-completion", "coco", 
 _EPOCH = "{epoch}"
 
 
-@settings
+@settings(group="Output")
 class ShareSettings:
     """Which pairs are written, and how."""
 
-    epoch: int = setting(0, "Epoch, counted from 0; with --epochs the first one.", at_least=0, below=2**62, metavar="E")
+    epoch: int = setting(0, "First epoch, counted from 0.", at_least=0, below=2**62, metavar="E")
     epochs: int = setting(1, "Number of epochs, one after the other.", at_least=1, below=2**31)
     start: int = setting(0, "Begin with pair N of the first epoch.", at_least=0, below=2**62)
-    rank: int = setting(0, "Write the share of this rank, counted from 0.", at_least=0, below=2**31, metavar="R")
+    rank: int = setting(0, "Write the share of this rank, from 0 on.", at_least=0, below=2**31, metavar="R")
     ranks: int = setting(1, "Number of ranks.", at_least=1, below=2**31)
     pair_format: StreamFormat | None = setting(
-        None, "parallel is two files, FILE.src and FILE.trg.", unset="tsv, or told by the name", option="--format"
+        None, "parallel: FILE.src, FILE.trg.", unset="by name, or tsv", option="--format"
     )
-    languages: str = setting(
-        "src,trg", "Endings of the two names of parallel text.", metavar="A,B", needs=("pair_format", "parallel")
-    )
+    languages: str = setting("src,trg", "Endings of parallel text.", metavar="A,B", needs=("pair_format", "parallel"))
 
     def check_together(self) -> None:
         if self.rank >= self.ranks:
@@ -71,8 +69,8 @@ def stream(
     files: o.Inputs,
     *,
     settings: StreamSettings,
-    language_model: Annotated[str | None, o.option("NAME", "What judges fluency: english, or a folder.")] = None,
-    output: Annotated[str, o.output("Output; {epoch} in the name gives one file per epoch.")] = "-",
+    language_model: Annotated[str | None, o.option("NAME", "Judges fluency: english, or a folder.")] = None,
+    output: Annotated[str, o.output("Output; {epoch} gives one file per epoch.")] = "-",
     share: ShareSettings,
     writing: WriteSettings,
     count: Annotated[bool, typer.Option("--count", help="Only count pairs and updates of every schedule.")] = False,
@@ -91,9 +89,8 @@ def stream(
         raise SettingsError(problem, cure, key="language_model")
     if count:
         _check_only_counting(output, share)
-    elif batch or as_json:
-        key = next(iter(batch), "as_json")
-        raise SettingsError("has no effect without --count", "add that, or leave it out", key=key)
+    elif batch:
+        raise SettingsError("has no effect without --count", "add that, or leave it out", key=next(iter(batch)))
     input = Input.of(files, reading)
     target = _Target(output, _format(share.pair_format, output), share, writing.line_breaks, input)
     if index == "":
@@ -108,7 +105,12 @@ def stream(
         if count:
             _count(pairs, batch, share.epochs, as_json)
         else:
-            target.write(pairs)
+            if share.pair_format is None:
+                o.say_usual_format(output, "TSV", "--format")
+            beside = o.beside(output)
+            facts = target.write(pairs)
+            if as_json:  # a person who asks for pairs wants nothing else
+                o.summarise(facts, "", as_json=True, stream=beside)
         if pairs.short and settings.fresh is not None:
             wanted = f"{settings.fresh.per_example} fresh paths that pass"
             o.say(f"{o.counted(pairs.short, 'time')} an example had fewer than {wanted}, and they are repeated")
@@ -132,16 +134,20 @@ class _Target:
     line_breaks: str
     input: Input
 
-    def write(self, stream: Stream) -> None:
+    def write(self, stream: Stream) -> dict[str, Any]:
+        """Gives what was written: which epochs, how many pairs, and into which files."""
         epochs = range(self.share.epoch, self.share.epoch + self.share.epochs)
         if self._is_at_end(stream):
             epochs = epochs[1:]
         if self.format in ("coco", "karpathy"):
-            self._write_examples(stream, epochs)
-            return
-        self._check_breaks(stream)
-        for together in (epochs[n : n + 1] for n in range(len(epochs))) if _EPOCH in self.output else [epochs]:
-            self._write_lines(stream, together)
+            files = self._write_examples(stream, epochs)
+        else:
+            self._check_breaks(stream)
+            each = [epochs[n : n + 1] for n in range(len(epochs))] if _EPOCH in self.output else [epochs]
+            files = [path for together in each for path in self._write_lines(stream, together)]
+        shares = [stream.schedule.share(epoch, self.share.rank, self.share.ranks) for epoch in epochs]
+        pairs = sum(shares) - self.share.start
+        return {"epochs": list(epochs), "pairs": pairs, "format": self.format, "files": files}
 
     def _is_at_end(self, stream: Stream) -> bool:
         """Whether nothing of the first epoch is left. To begin behind its end is refused: the count is of another."""
@@ -154,7 +160,7 @@ class _Target:
             raise SettingsError(f"is {share.start:,}, but {many} pairs", cure, key="start")
         return is_at_end
 
-    def _write_lines(self, stream: Stream, epochs: range) -> None:
+    def _write_lines(self, stream: Stream, epochs: range) -> list[str]:
         share, path = self.share, self.output.replace(_EPOCH, str(epochs[0]))
         paths = self._two(path) if self.format == "parallel" else [path]
         for one in paths:
@@ -169,6 +175,7 @@ class _Target:
                 for pieces in written(epoch, start=share.start if epoch == share.epoch else 0):
                     for file, piece in zip(streams, pieces, strict=True):
                         file.write(piece)
+        return paths
 
     def _two(self, path: str) -> list[str]:
         """The two files of parallel text; a suffix of compression stays at the end."""
@@ -186,18 +193,19 @@ class _Target:
             cure = "choose --format jsonl, or --line-breaks space"
             raise InputError(f"{what}, which {kind} cannot hold", cure, file=self.input.name, line=line)
 
-    def _write_examples(self, stream: Stream, epochs: range) -> None:
+    def _write_examples(self, stream: Stream, epochs: range) -> list[str]:
         if len(epochs) > 1 and _EPOCH not in self.output:
             problem = f"a {self.format} file holds one epoch"
             raise SettingsError(problem, f"put {_EPOCH} into the name of the output")
         if self.share.start or self.share.ranks > 1:
             raise SettingsError(f"a {self.format} file holds a whole epoch", "leave --start and --ranks out")
         settings = WriteSettings(cast(Any, self.format))
-        for epoch in epochs:
-            path = self.output.replace(_EPOCH, str(epoch))
+        paths = [self.output.replace(_EPOCH, str(epoch)) for epoch in epochs]
+        for epoch, path in zip(epochs, paths, strict=True):
             check_not_input(path, self.input)
             examples = self._with_other_keys(examples_of_epoch(stream, epoch))
             write_unique(examples, path, self.input.settings.fields, settings)
+        return paths
 
     def _with_other_keys(self, examples: Iterator[Example]) -> Iterator[Example]:
         """The index knows sources and references; what else a loader needs, such as the split, is in the file."""
@@ -241,8 +249,8 @@ def _count(stream: Stream, given: dict[str, Any], epochs: int, as_json: bool) ->
     sizes = {"pairs": batch.pairs, "tokens": batch.tokens}
     size = " and ".join([f"{number:,} {what}" for what, number in sizes.items() if number])
     many = f"{o.counted(epochs, 'epoch')} of {shown(own.schedule)}"
-    o.tell(f"{'':<12}{'pairs':>14}{'updates':>14}   as many updates as {many}\n")
+    o.tell(f"{'':<11}{'pairs':>12}{'updates':>12}   as many updates as {many}\n")
     for one in found:
-        row = f"{shown(one.schedule):<12}{one.pairs:>14,}{one.updates:>14,}   {one.epochs_for(updates):,.2f} epochs"
+        row = f"{shown(one.schedule):<11}{one.pairs:>12,}{one.updates:>12,}   {one.epochs_for(updates):,.2f} epochs"
         o.tell(row + "\n")
     o.tell(f"one epoch each; batches of {size}, which uniform cuts between examples\n")

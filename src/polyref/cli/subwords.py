@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
@@ -24,7 +25,7 @@ _LINES_AT_ONCE = 4096
 _ONLY_LINES = ("format", "id_field", "source_field", "references_field")
 
 Learned = Annotated[str, o.argument("SUBWORDS", "Output of polyref subwords learn.")]
-Lines = Annotated[str, o.argument("FILE", "Text, line by line; - reads standard input.")]
+Lines = Annotated[str, o.argument("FILE", "Text, line by line; - is standard input.")]
 Output = Annotated[str, o.output("Output; - is standard output.")]
 
 
@@ -32,21 +33,21 @@ Output = Annotated[str, o.output("Output; - is standard output.")]
 def learn(
     files: Annotated[list[str], o.argument("FILE", "Data sets in any format, or text (.txt, or --from lines).")],
     *,
-    output: Annotated[str, o.output("Output, a .json file; - is standard output.")],
-    size: Annotated[int, o.option("N", "Number of subwords; 256 bytes and 3 special ones are among them.")],
-    side: Annotated[Side, typer.Option(help="Of data sets: their sources, their gold references, or both.")] = "target",
+    output: Annotated[str, o.output("Output, a .json file; - is stdout.")],
+    size: Annotated[int, o.option("N", "Number, with 256 bytes and 3 others.")],
+    side: Annotated[Side, typer.Option(help="Texts of data sets that are read.")] = "target",
     fold_case: Annotated[bool, typer.Option("--fold-case", help="Turn the text into lower case first.")] = False,
     format: o.SourcesFromOption = None,
     reading: ReadSettings,
     as_json: o.JsonOption = False,
 ) -> None:
-    """Learn subwords: byte-pair encoding over bytes, so that no text is unknown and none is changed.
+    """Learn subwords by byte-pair encoding.
 
-    Needs tokenizers: pip install "polyref[torch]".
+    It works on bytes, so that no text is unknown and none is changed. Needs tokenizers: pip install "polyref[torch]".
     """  # fmt: skip
     for file in files:
         check_not_input(output, Input.of(file))
-    counted = 0
+    counted, beside = 0, o.beside(output)
 
     def texts() -> Iterator[str]:
         nonlocal counted
@@ -58,10 +59,10 @@ def learn(
     with open_output(output) as stream:
         found = Subwords.learn(texts(), size)
         stream.write(found.to_json().encode())
-    if as_json:
-        o.beside(output).write(o.one_object({"subwords": len(found), "texts": counted, "file": output}))
-    elif not o.is_standard_output(output):
-        o.tell(f"{len(found):,} subwords from {o.counted(counted, 'text')} in {o.printable(output)}\n")
+    facts = {"subwords": len(found), "texts": counted, "file": output}
+    told = f"{len(found):,} subwords from {o.counted(counted, 'text')} in {o.printable(output)}\n"
+    if as_json or beside is sys.stdout:
+        o.summarise(facts, told, as_json=as_json, stream=beside)
     if len(found) < size and not as_json:
         o.say(f"fewer than {size:,}: no other pair of units occurs twice")
 
@@ -80,7 +81,9 @@ def _texts(file: str, side: Side, format: SourceFormat | None, reading: ReadSett
 
 
 @o.from_settings(reading=_ONLY_LINES)
-def apply(subwords: Learned, file: Lines = "-", *, output: Output = "-", reading: ReadSettings) -> None:
+def apply(
+    subwords: Learned, file: Lines = "-", *, output: Output = "-", reading: ReadSettings, as_json: o.JsonOption = False
+) -> None:
     """Cut the lines of a text into subwords, with a space between two.
 
     A letter stands for each byte of a piece; Ġ stands for a space. `restore` gives back exactly the same text.
@@ -91,12 +94,17 @@ def apply(subwords: Learned, file: Lines = "-", *, output: Output = "-", reading
     def cut(lines: Sequence[str], first: int) -> list[str]:
         return [" ".join([units[number] for number in row]) for row in found.encode_all(lines)]
 
-    _rewrite(file, output, cut, reading.max_line_bytes)
+    _rewrite(file, output, cut, reading.max_line_bytes, as_json)
 
 
 @o.from_settings(reading=_ONLY_LINES)
-def restore(subwords: Learned, file: Lines = "-", *, output: Output = "-", reading: ReadSettings) -> None:
-    """Turn lines of subwords back into text: output of `apply`, or of a model that was trained on it."""
+def restore(
+    subwords: Learned, file: Lines = "-", *, output: Output = "-", reading: ReadSettings, as_json: o.JsonOption = False
+) -> None:
+    """Turn lines of subwords back into text.
+
+    They are the output of `apply`, or of a model that was trained on it.
+    """  # fmt: skip
     found = _loaded(subwords, output)
     numbers = {unit: number for number, unit in enumerate(found.units())}
 
@@ -112,7 +120,7 @@ def restore(subwords: Learned, file: Lines = "-", *, output: Output = "-", readi
             texts.append(found.decode([numbers[piece] for piece in pieces]).replace("\n", " "))
         return texts
 
-    _rewrite(file, output, join, reading.max_line_bytes)
+    _rewrite(file, output, join, reading.max_line_bytes, as_json)
 
 
 def _loaded(subwords: str, output: str) -> Subwords:
@@ -120,10 +128,12 @@ def _loaded(subwords: str, output: str) -> Subwords:
     return Subwords.load(subwords)
 
 
-def _rewrite(file: str, output: str, change: Callable[[Sequence[str], int], list[str]], max_line_bytes: int) -> None:
+def _rewrite(
+    file: str, output: str, change: Callable[[Sequence[str], int], list[str]], max_line_bytes: int, as_json: bool
+) -> None:
     """Line by line; a last line without an end stays without one."""
     check_not_input(output, Input.of(file))
-    first = 1
+    first, beside = 1, o.beside(output)
     with open_input(file) as opened, open_output(output) as stream:
         lines = text_lines(opened, max_line_bytes=max_line_bytes, keep_ends=True)
         while some := list(islice(lines, _LINES_AT_ONCE)):
@@ -131,6 +141,8 @@ def _rewrite(file: str, output: str, change: Callable[[Sequence[str], int], list
             changed = change([line.removesuffix("\n") for line in some], first)
             stream.write("".join([text + "\n" * end for text, end in zip(changed, ends, strict=True)]).encode())
             first += len(some)
+    if as_json:  # a person who asks for lines wants nothing else
+        o.summarise({"lines": first - 1, "file": output}, "", as_json=True, stream=beside)
 
 
 VERBS = {"learn": learn, "apply": apply, "restore": restore}

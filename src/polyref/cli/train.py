@@ -26,7 +26,6 @@ def train(
         typer.Option("--set", metavar="KEY=VALUE", help="Change one key, such as fit.epochs=3; may be given again."),
     ] = None,
     output: Annotated[str | None, o.output("Folder of the model, instead of run.output.", "FOLDER")] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing while it trains; train.log has it.")] = False,
     check: Annotated[bool, typer.Option("--check", help="Only check recipe and files, and print all keys.")] = False,
     keys: Annotated[bool, typer.Option("--keys", help="List all keys of a recipe and what they mean.")] = False,
     as_json: o.JsonOption = False,
@@ -57,17 +56,17 @@ def train(
     from polyref.experiment.training import train_recipe
     from polyref.fit.processes import rank_of_environment
 
-    o.hear_notes(quiet=quiet)
-    trained = train_recipe(found, say=lambda line: None if quiet else typer.echo(o.printable(line), err=True))
+    with o.training_bar() as show:
+        trained = train_recipe(found, say=o.note, on_step=show)
     if rank_of_environment() == 0:
         _show(trained, as_json)
 
 
 def _show(trained: list[Trained], as_json: bool) -> None:
-    if as_json:
-        rows = [{**asdict(one), "folder": str(one.folder)} for one in trained]
-        o.tell(o.one_object({"stages": [{**row, "validations": row.pop("history")} for row in rows]}))
-        return
+    rows = [{**asdict(one), "folder": str(one.folder)} for one in trained]
+    facts = {"stages": [{**row, "validations": row.pop("history")} for row in rows]}
+    told = ""
     for one in trained:
         best = f"{one.best:.4f} after {one.best_updates:,} of {one.updates:,} updates"
-        o.tell(f"{o.printable(str(one.folder))}: best validation {best}\n")
+        told += f"{o.printable(str(one.folder))}: best validation {best}\n"
+    o.summarise(facts, told, as_json=as_json)

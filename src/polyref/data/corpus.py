@@ -14,6 +14,7 @@ import glob
 import hashlib
 import io
 import json
+import logging
 import mmap
 import os
 import platform
@@ -47,6 +48,7 @@ Stamp = dict[str, Any]  # what a file is known by
 OnProgress = Callable[[int], None]  # is told now and then how many examples have been indexed
 ABOUT = "index.json"
 VERSION = 3
+_log = logging.getLogger(__name__)
 _HOST = platform.node()[:40]
 _TRIES, _PAUSE = 50, 0.02  # opening an index that other runs make anew
 _LARGE = 1 << 28
@@ -432,6 +434,7 @@ def open_index(
             if stamps != about["source"]:
                 with suppress(OSError):  # the next run reads the file once more, and no harm is done
                     write_about(place, {**about, "source": stamps})
+            _log.info("%s: index in %s reused", input.name, place)
             return open_corpus(place)
     stamps = [_stamp(path) for path in files]
     with writing(place.parent, "name another folder of indexes"), _new_folder(place, stamps) as fresh:
@@ -439,6 +442,7 @@ def open_index(
         pairs = zip(files, stamps, strict=True)
         if any(_differs(path, stamp) and _stamp(path)["hash"] != stamp["hash"] for path, stamp in pairs):
             raise changed(input.name)
+    _log.info("%s: index made in %s", input.name, place)
     return open_corpus(place)
 
 

@@ -8,6 +8,7 @@ Not:  the formats themselves, and what a record means (formats/).
 from __future__ import annotations
 
 import json
+import logging
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -48,9 +49,10 @@ from polyref.settings import part, setting, settings
 
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 SAMPLE = Path(__file__).parent / "sample.jsonl"
+_log = logging.getLogger(__name__)
 
 
-@settings
+@settings(group="Input")
 class ReadSettings:
     """How a file of examples is read."""
 
@@ -61,13 +63,11 @@ class ReadSettings:
     )
 
 
-@settings
+@settings(group="Input")
 class BadSettings:
     """What becomes of records that cannot be read."""
 
-    skip_bad: str | None = setting(
-        None, "Set bad records aside in this file, with line and reason, and go on.", metavar="FILE"
-    )
+    skip_bad: str | None = setting(None, "Write bad records to this file, and go on.", metavar="FILE")
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +129,7 @@ class Input:
             told = format or ("parallel" if others else format_of_content(reading))
             if format is None and FORMATS[told].has_reference_columns and format_of_name(first) != told:
                 reading = replace(reading, taken_for=told.upper())
+            _log.info("%s: read as %s", self.name, told)
             line = None
             for line in FORMATS[told].read(reading):
                 yield line

@@ -25,16 +25,14 @@ from polyref.example import Example, Reference
 from polyref.settings import setting, settings
 
 
-@settings
+@settings(group="Output")
 class WriteSettings:
     """How examples are written."""
 
     format: Format | None = setting(None, "Format of the output.", unset="told by the name", option="--to")
-    reference_columns: bool = setting(False, "CSV, TSV: one row per example, one column per reference.")
-    pseudo_as_references: bool = setting(False, "Write pseudo-references as references like any other.")
-    line_breaks: LineBreaks = setting(
-        "refuse", "Line breaks and tabs where the format cannot hold them: refuse, or write spaces."
-    )
+    reference_columns: bool = setting(False, "CSV, TSV: one column per reference.")
+    pseudo_as_references: bool = setting(False, "Write pseudo-references as references.")
+    line_breaks: LineBreaks = setting("refuse", "What becomes of line breaks and tabs.")
 
 
 @dataclass(slots=True)

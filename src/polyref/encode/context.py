@@ -52,8 +52,9 @@ class VectorSettings:
 
     word_share: float | None = setting(
         None,
-        "Share of a word's own vector in the similarity; its states have the rest.",
-        unset="0.3, as the encoder says",
+        "Share of a word's own vector.",
+        more="Its states have the rest of the similarity.",
+        unset="the encoder's",
         at_least=0,
         at_most=1,
         metavar="SHARE",
@@ -63,7 +64,7 @@ class VectorSettings:
         True,
         "Subtract the mean of each part of a vector, and give both states equal weight.",
         option="--no-centre",
-        off="Take the two states side by side as they are, without subtracting means.",
+        off="Take states as they are: subtract no means.",
         needs=_SOFT,
     )
 

@@ -37,7 +37,7 @@ Softmax = Literal["full", "adaptive"]
 Use = Literal["references", "source", "both"]
 
 
-@settings
+@settings(group="Model")
 class ModelSettings:
     """Sizes of the language model."""
 
@@ -46,7 +46,7 @@ class ModelSettings:
     buckets: int = setting(
         4096, "Number of vectors for the spelling of unknown words.", at_least=1, at_most=1_000_000, metavar="N"
     )
-    softmax: Softmax = setting("full", "adaptive: faster where the vocabulary is large.")
+    softmax: Softmax = setting("full", "adaptive is faster with many words.")
     dropout: float = setting(0.3, "Share of numbers left out in training.", at_least=0, below=1, metavar="SHARE")
     spelled: float = setting(
         0.05, "Share of words that training reads by their spelling alone.", at_least=0, below=1, metavar="SHARE"
@@ -59,19 +59,15 @@ class ModelSettings:
             raise SettingsError(problem, cure, key="vector_size")
 
 
-@settings
+@settings(group="Text")
 class TrainSettings:
     """How an encoder is trained."""
 
-    cutoff: int = setting(3, "Predict words that occur at least this often.", at_least=1, metavar="N")
-    readable: int = setting(
-        30_000, "With word vectors: number of words that the encoder can read.", at_least=1, metavar="N"
-    )
+    cutoff: int = setting(3, "Predict words that occur this often.", at_least=1, metavar="N")
+    readable: int = setting(30_000, "Words that given vectors make readable.", at_least=1, metavar="N")
     words_at_once: int = setting(1024, "Words per batch, about.", at_least=1, metavar="N")
-    held_out: float = setting(
-        0.02, "Share of sentences held out for validation.", above=0, at_most=0.5, metavar="SHARE"
-    )
-    use: Use = setting("references", "Of data sets: their references, their sources, or both.")
+    held_out: float = setting(0.02, "Share of sentences to validate on.", above=0, at_most=0.5, metavar="SHARE")
+    use: Use = setting("references", "Texts of data sets that are read.")
     licence: str = setting("", "A note on the licence of the text.", metavar="TEXT")
     text: TextSettings = part(TextSettings)
     model: ModelSettings = part(ModelSettings)

@@ -10,6 +10,7 @@ To add an encoder: write a class that fits the protocol (encoder.py) in a file o
 from __future__ import annotations
 
 import hashlib
+import logging
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -25,6 +26,7 @@ BUILTIN = ("english",)
 DEFAULT = "english"
 # Text with more unknown words than this is not what a built-in encoder was made for.
 MOST_UNKNOWN = 0.3
+_log = logging.getLogger(__name__)
 
 
 class Kind(NamedTuple):
@@ -47,7 +49,9 @@ def open_encoder(name: str, vectors: VectorSettings | None = None) -> Encoder:
     check_vectors(name, vectors)
     kind, _, rest = name.partition(":")
     if kind in KINDS and rest:
-        return KINDS[kind].open(rest)
+        encoder = KINDS[kind].open(rest)
+        _log.info("encoder %s opened", name)
+        return encoder
     if not is_encoder(name):
         kinds = " or ".join(f"{kind}:{KINDS[kind].takes}" for kind in KINDS)
         choices = f"give {', '.join(BUILTIN)}, the folder of one that you trained, {kinds}"
@@ -89,7 +93,9 @@ def open_language_model(name: str, vectors: VectorSettings | None = None) -> Con
     if not name or not Path(name).is_dir():
         choices = f"give {', '.join(BUILTIN)} or the folder of one that you trained"
         raise SettingsError(f'there is no language model "{name}"', choices)
-    return ContextEncoder.load(name, vectors)
+    model = ContextEncoder.load(name, vectors)
+    _log.info("language model %s opened", name)
+    return model
 
 
 def default_encoder() -> ContextEncoder:
@@ -100,7 +106,9 @@ def default_encoder() -> ContextEncoder:
 @cache
 def open_builtin(name: str, vectors: VectorSettings) -> ContextEncoder:
     """An encoder inside the package: it works at once, without torch."""
-    return ContextEncoder(read_folder(builtin_folder(name)), name, vectors, most_unknown=MOST_UNKNOWN)
+    model = ContextEncoder(read_folder(builtin_folder(name)), name, vectors, most_unknown=MOST_UNKNOWN)
+    _log.info("language model %s opened, which is part of the package", name)
+    return model
 
 
 def builtin_folder(name: str) -> Path:

@@ -12,6 +12,7 @@ keeps everything. Its time goes on as well.
 from __future__ import annotations
 
 import json
+import textwrap
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
@@ -92,8 +93,8 @@ class Log:
         if self._board is not None:
             _log_for_tensorboard(self._board, content)
         if step.what != "update" or step.updates % _EVERY == 0:
-            line = _for_a_person(step, scores, time.monotonic() - self._started)
-            self.line(line if step.validation is None else f"{line}  {self.sparkline}")
+            for line in _for_a_person(step, scores, time.monotonic() - self._started, self.sparkline):
+                self.line(line)
 
     def _draw(self) -> None:
         drawn = draw_curve([(step["updates"], step["scores"]) for step in self._validations], lowest=(PERPLEXITY,))
@@ -110,18 +111,15 @@ def _log_for_tensorboard(board: Any, content: dict[str, Any]) -> None:
         board.add_scalar(f"validation/{name}", score, updates)
 
 
-def _for_a_person(step: Step, scores: dict[str, float], seconds: float) -> str:
-    perplexity = exp(min(step.loss, 50))
-    found = [
-        f"{seconds / 60:6.1f} min  epoch {step.epoch + 1:>3}  update {step.updates:>7,}",
-        f"learning rate {step.learning_rate:.2g}  perplexity in training {perplexity:.2f}",
-    ]
+def _for_a_person(step: Step, scores: dict[str, float], seconds: float, sparkline: str) -> Iterator[str]:
+    """Lines of at most 80 columns: where it is, and what the validation came to."""
+    where = f"{seconds / 60:6.1f} min  epoch {step.epoch + 1:>3}  update {step.updates:>7,}"
+    yield f"{where}  rate {step.learning_rate:.2g}  perplexity {exp(min(step.loss, 50)):.2f}"
+    found = ["end of epoch"] if step.what == "epoch" else []
     if step.validation is not None:
-        found += [f"{name} {score:.{2 if score >= 10 else 4}f}" for name, score in scores.items()]
-        found += ["best so far"] if step.is_best else []
-    if step.what == "epoch":
-        found.append("end of the epoch")
-    return "  ".join(found)
+        found.append("validation: " + ", ".join([f"{k} {v:.{2 if v >= 10 else 4}f}" for k, v in scores.items()]))
+        found += ["best so far", sparkline] if step.is_best else [sparkline]
+    yield from textwrap.wrap("  ".join(found), 80, initial_indent=" " * 12, subsequent_indent=" " * 12)
 
 
 @contextmanager

@@ -8,6 +8,7 @@ Not:  expanding (scale/), byte-pair encoding (text/subwords.py).
 from __future__ import annotations
 
 import hashlib
+import logging
 import math
 import os
 from collections.abc import Callable, Iterator
@@ -40,6 +41,7 @@ from polyref.text.subwords import Subwords
 _GONE = "there is no such file"
 _KEEP = "expand it anew with keep_lattice, or set expand.per_example and expand.keep_lattice = true"
 _AT_ONCE = 1 << 14
+_log = logging.getLogger(__name__)
 
 
 def check_files(recipe: Recipe) -> None:
@@ -130,10 +132,13 @@ def expanded(
     # Neither the number of processes nor the engine changes the result.
     how = asdict(settings), asdict(tools.vectors), tools.encoder, tools.language_model, asdict(fields)
     output = folder / f"expanded-{fingerprint(how, path, stamps)}.jsonl"
-    if not output.exists():
+    if output.exists():
+        _log.info("%s: %s is used again", path, output)
+    else:
         if not make:
             return ""
         before(path)
+        _log.info("%s: expanded to %s", path, output)
         expand_file(Job(path, str(output), settings, ReadSettings(fields=fields), tools))
     return str(output)
 

@@ -265,7 +265,8 @@ def _described() -> dict[str, tuple[list[Any], str]]:
             if section == "validation" and key.name.startswith("beam."):
                 continue  # the same as in [beam]
             unset = f" Without it: {key.declared.unset}." if key.declared.unset else ""
-            known, _ = found.setdefault(f"{section}.{key.name}", ([], key.declared.help + unset))
+            meaning = f"{key.declared.help} {key.declared.more}".rstrip() + unset
+            known, _ = found.setdefault(f"{section}.{key.name}", ([], meaning))
             of_key = [getattr(kind.beam, key.name) for kind in KINDS.values()] if section == "beam" else [key.default]
             known += [] if key.table is not None else [one for one in dict.fromkeys(of_key) if one not in known]
     found["expand.per_example"] = [], f"{found['expand.per_example'][1]} Without it, the training set is used as it is."

@@ -8,6 +8,7 @@ Not:  the loop (fit/loop.py), the models (model/), what a recipe may say (recipe
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, replace
@@ -36,6 +37,7 @@ from polyref.fit.checkpoint import BEST, Counters, has_checkpoint, where_it_stan
 from polyref.fit.loop import Step, check_run, fit, is_finished
 from polyref.fit.processes import Processes, join
 from polyref.model.folder import SOURCE, TARGET, TrainedModel, Vocabularies, new_model, save_model, start_from
+from polyref.schedule.batches import count_batches
 from polyref.schedule.schedules import shown
 
 
@@ -103,16 +105,17 @@ def _logged(run: _Run, log: Log, on_step: Callable[[Step], None]) -> Counters:
     with open_output(str(folder / "recipe.toml")) as stream:
         stream.write(toml_of(run.stage).encode())
     _say_start(log, run)
+    planned = run.planned_updates()
 
     def tell(step: Step) -> None:
         log.step(step, run.validation.scores)
         if step.is_best and step.what != "end":  # so that there is a model while the run goes on
             save_model(run.trained, folder, weights=folder / BEST)
-        on_step(step)
+        on_step(replace(step, planned=planned))
 
     counters = run.fit(tell)
     save_model(run.trained, folder)
-    log.line(f"best: {goal} {counters.best:.4g} after {counters.best_updates:,} updates  {log.sparkline}  {folder}")
+    log.line(f"best: {goal} {counters.best:.4g} after {counters.best_updates:,} updates  {log.sparkline}")
     return counters
 
 
@@ -141,6 +144,16 @@ class _Run:
     trained: TrainedModel
     validation: Validation
     name: str
+
+    def planned_updates(self) -> int | None:
+        """The most updates that it will have; None where that would take long to count."""
+        limits = [] if self.stage.fit.updates is None else [self.stage.fit.updates]
+        if math.isfinite(self.stage.fit.most_epochs):
+            if self.stage.batch.pairs is None or self.stage.batch.tokens is not None:
+                return min(limits, default=None)
+            batches = count_batches(self.stream.schedule, 0, self.stage.batch)
+            limits.append(int(self.stage.fit.most_epochs) * -(-batches // self.processes.ranks))
+        return min(limits)
 
     def fit(self, on_step: Callable[[Step], None]) -> Counters:
         collation = self.validation.collation

@@ -36,12 +36,12 @@ def _size(default: int | None, help: str, **declared: Any) -> Any:
     return setting(default, help, at_least=1, at_most=10_000, **declared)
 
 
-@settings
+@settings(group="Images")
 class ImageSettings:
     """How images become rows of features."""
 
     size: int | None = _size(None, "Side of what the model sees.", unset="its own")
-    resize: int | None = _size(None, "Shorter side before the middle is cropped.", unset="8/7 of the size")
+    resize: int | None = _size(None, "Shorter side before it is cropped.", unset="8/7 of the size")
     fit: Literal["crop", "squash"] = setting("crop", "Crop out the middle, or squash the whole image.")
     mean: tuple[float, ...] | None = setting(
         None, "Subtracted after scaling to 0 to 1.", unset="ImageNet's", at_least=-_MOST, at_most=_MOST, metavar="M,M,M"

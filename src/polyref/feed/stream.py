@@ -43,26 +43,25 @@ Drawn = list[tuple[str, float | None]]
 Judgement = Literal["bleu", "crossings"]
 
 
-@settings
+@settings(group="References")
 class StreamSettings:
     """Which references take part, and in which schedule."""
 
     schedule: ScheduleSettings = part(ScheduleSettings)
-    limit: int | None = setting(
-        None, "References per example: all gold ones, then the best pseudo-references.", at_least=1, below=2**31
-    )
+    limit: int | None = setting(None, "References per example, gold ones first.", at_least=1, below=2**31)
     gold_only: bool = setting(False, "Leave pseudo-references out.")
     fresh: FreshSettings | None = setting(
         None, "Draw other pseudo-references in every epoch, from lattices that were kept."
     )
     weights: Judgement | None = setting(
         None,
-        "Draw pseudo-references by a judgement: bleu weighs BLEU / 100, crossings 1 / (1 + crossings).",
+        "Draw pseudo-references by this.",
+        more="bleu weighs BLEU / 100, crossings 1 / (1 + crossings).",
         unset="each weighs 1",
     )
     weight_power: float = setting(
         1.0,
-        "Weights by a judgement are raised to this power: above 1 sets the best further apart.",
+        "Power of weights; above 1 favours the best.",
         above=0,
         at_most=100,
         metavar="P",

@@ -26,7 +26,8 @@ class Decay:
 
     factor: float = setting(
         0.5,
-        "Multiply the learning rate by this after a validation without improvement.",
+        "Factor of the rate without improvement.",
+        more="After each such validation.",
         above=0,
         at_most=1,
         option="--decay",
@@ -34,32 +35,31 @@ class Decay:
     )
     gain: float = setting(
         0.01,
-        "Smallest improvement that counts, as a share of the best validation.",
+        "Least improvement that counts (share).",
+        more="Of the best validation.",
         at_least=0,
         below=1,
         option="--gain",
         metavar="SHARE",
     )
-    stop_after: int = setting(
-        5, "Stop after this many validations without improvement.", at_least=1, option="--stop-after"
-    )
+    stop_after: int = setting(5, "Validations without improvement to stop at.", at_least=1, option="--stop-after")
 
 
-@settings
+@settings(group="Training")
 class FitSettings:
     """How a model is trained."""
 
-    epochs: int | None = setting(
-        None, "Largest number of passes over the data.", unset=f"{_EPOCHS}, or no limit if updates is given", at_least=1
-    )
+    epochs: int | None = setting(None, "Most passes over the data.", unset=f"{_EPOCHS}, or by updates", at_least=1)
     updates: int | None = setting(None, "Largest number of updates.", unset="no limit", at_least=1)
-    optimiser: Optimiser = setting("adamw", "adamw, or sgd: plain gradient descent.")
+    optimiser: Optimiser = setting("adamw", "sgd is plain gradient descent.")
     learning_rate: float = setting(1e-3, "Learning rate at the start.", above=0, at_most=100, metavar="R")
     weight_decay: float = setting(0.0, "Weight decay of the optimiser.", at_least=0, at_most=1, metavar="D")
     clip: float = setting(1.0, "Largest norm of all gradients together.", above=0, metavar="NORM")
     decay: Decay = setting(Decay(), "When the learning rate is lowered and training ends early.")
     goal: Goal = setting("lowest", "Whether a low or a high validation score is better.")
-    save_every: int = setting(1000, "Updates between two checkpoints; there is also one after every epoch.", at_least=1)
+    save_every: int = setting(
+        1000, "Updates between two checkpoints.", more="There is also one after every epoch.", at_least=1
+    )
     seed: int = setting(0, "Decides first weights, order and dropout.", at_least=0, below=2**32)
     average: float | None = setting(
         None,

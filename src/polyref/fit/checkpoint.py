@@ -10,6 +10,7 @@ Weights are safetensors, counters JSON; nothing is ever unpickled.
 from __future__ import annotations
 
 import json
+import logging
 import shutil
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
@@ -32,6 +33,7 @@ _AVERAGE = "average.safetensors"
 _COUNTERS = "counters.json"
 _CURE = "make room, or mend what else is wrong, and give the same command again"  # a full disk is the usual cause
 Tensors = dict[str, torch.Tensor]
+_log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
@@ -89,6 +91,7 @@ def save_checkpoint(folder: Path, state: State, counters: Counters, run: str) ->
         for old in checkpoints.iterdir():
             if old.name != name:
                 shutil.rmtree(old, ignore_errors=True)
+        _log.info("checkpoint written: %s", checkpoints / name)
         Path(f"{folder / BEST}{PARTIAL}").unlink(missing_ok=True)  # of a run that was killed; there may be no new best
 
 
@@ -113,6 +116,7 @@ def load_checkpoint(folder: Path, state: State | None, run: str) -> Counters | N
         _load_optimiser(state.optimiser, optimiser)
         for name, weight in average.items():
             state.average[name].copy_(weight)
+        _log.info("goes on from checkpoint %s", last)
     return counters
 
 

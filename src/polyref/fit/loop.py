@@ -48,6 +48,7 @@ class Step:
     best: float | None = None
     batch_loss: float | None = None  # mean over the items of this update
     items: int = 0  # of this update
+    planned: int | None = None  # the most updates of the run, where whoever starts it knows
     is_best: bool = False  # this validation is better than all before it, and its weights are kept
 
 

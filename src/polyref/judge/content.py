@@ -36,14 +36,15 @@ _PAIRED = frozenset([*_BRACKETS, *_BRACKETS.values(), *"".join(_QUOTES)])
 Judge = Literal["bleu", "content", "seams"]
 
 
-@settings
+@settings(group="Pseudo-references")
 class JudgeSettings:
     """What a sentence must be beside a good one by BLEU."""
 
     judge: Judge = setting(
         "content",
-        "bleu: by BLEU alone; content: leave out what says something twice, loses something or leaves brackets open; "
-        "seams: and what a language model finds ill-joined.",
+        "Rules: none, of content, and of seams.",
+        more="bleu: by BLEU alone; content: leave out what says something twice, loses something or leaves brackets "
+        "open; seams: and what a language model finds ill-joined.",
     )
 
 

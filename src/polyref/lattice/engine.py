@@ -7,10 +7,12 @@ Not:  the algorithms (align/, plain/, compiled/).
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate, chain
+from time import perf_counter
 from typing import Any, Literal
 
 import numpy as np
@@ -32,6 +34,7 @@ Vectors = npt.NDArray[np.float16]
 Known = npt.NDArray[np.bool_]
 EngineName = Literal["auto", "plain", "compiled"]
 BeforeCompiling = Callable[[str], None]
+_log = logging.getLogger(__name__)
 _NO_MATRIX = np.zeros((0, 0), np.int32)
 _NO_RULES = Rules((), ()).arrays
 
@@ -86,7 +89,8 @@ class CompiledEngine:
     """
 
     def __init__(self, before_compiling: BeforeCompiling = lambda why_not_kept: None) -> None:
-        if not compiled.is_cached():
+        is_cached, started = compiled.is_cached(), perf_counter()
+        if not is_cached:
             before_compiling(compiled.why_not_kept())
         import polyref.align.kernels
         import polyref.lattice.compiled.search
@@ -96,6 +100,8 @@ class CompiledEngine:
         self._automaton = polyref.lattice.compiled.automaton
         self._search = polyref.lattice.compiled.search
         self._score = polyref.score.kernels
+        how = f"loaded from {compiled.cache_folder()}" if is_cached else "compiled"
+        _log.info("kernels %s in %.1f seconds", how, perf_counter() - started)
 
     def similarity(self, numbering: Numbering, vectors: Vectors, known: Known, baseline: float) -> Matrix:
         if len(numbering.words) >= _WORDS_FOR_BLAS:

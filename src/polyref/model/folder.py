@@ -11,6 +11,7 @@ now and then a text, would depend on what else is in it.
 from __future__ import annotations
 
 import json
+import logging
 import shutil
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields, replace
@@ -35,6 +36,7 @@ from polyref.model.settings import KINDS, BeamSettings, check_size, kind_of
 from polyref.text.subwords import Subwords
 
 VERSION = 1
+_log = logging.getLogger(__name__)
 ABOUT, WEIGHTS, SOURCE, TARGET = "model.json", "weights.safetensors", "source.json", "target.json"
 _TRAINING_ONLY = ("dropout", "label_smoothing")
 _CURE = "give a folder that polyref train has made"
@@ -233,6 +235,7 @@ def load_model(folder: str | Path, device: Device = "auto") -> TrainedModel:
     with torch.device("meta"):  # no memory for sizes that the weights do not have
         model = new_model(about.settings, *words)
     load_weights(model, folder / WEIGHTS)
+    _log.info("%s: %s loaded, on %s", folder, about.kind, place)
     return TrainedModel(model.double().to(place).eval(), *words, about.beam, about.fold_case)
 
 

@@ -70,7 +70,7 @@ def _check_tied(made: TranslatorSettings | CaptionerSettings) -> None:
         raise SettingsError(problem, cure, key="tied", also=("embedding_size", "state_size"))
 
 
-@settings
+@settings(group="Beam search")
 class BeamSettings:
     """How wide a search is, what it ranks by and how far it goes.
 
@@ -83,14 +83,16 @@ class BeamSettings:
     """
 
     beam: int = required("Width of the beam.", at_least=1, at_most=_LARGEST)
-    best: int = _size(1, "Number of hypotheses per source.")
+    best: int = _size(1, "Hypotheses per source.")
     scoring: Scoring = setting(
-        "plain", "plain: log-probability; normalised: by length; rewarded: with the bounded length reward."
+        "plain",
+        "How hypotheses are ranked.",
+        more="plain: log-probability; normalised: by length; rewarded: with the bounded length reward.",
     )
     power: float = _factor("normalised", "power of the length.", "P", at_most=10)
     reward: float = _factor("rewarded", "reward per token.", "R")
-    bound: float = _factor("rewarded", "up to this many times the length of the source.", "B")
-    longest: int = _size(100, "Largest number of tokens per hypothesis.")
+    bound: float = _factor("rewarded", "up to B source lengths.", "B")
+    longest: int = _size(100, "Most tokens per hypothesis.")
     stop_early: bool = setting(
         True, "End when nothing better can come. The result is the same.", option="--no-early-stop"
     )

@@ -10,6 +10,7 @@ interruption could leave in disorder: it shares one socket with each worker, and
 
 from __future__ import annotations
 
+import logging
 import multiprocessing
 import os
 import signal
@@ -29,6 +30,7 @@ from polyref.errors import PolyrefError
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
+_log = logging.getLogger(__name__)
 
 # One task in hand and one at the door: a worker never waits until the main thread has read the next.
 _TASKS_EACH = 2
@@ -158,6 +160,7 @@ class _Team:
         except BaseException:
             self._end()
             raise
+        _log.info("%d worker processes started", self._number)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -191,6 +194,7 @@ class _Team:
         self._in_a_row += 1
         if self._in_a_row > _DEATHS_IN_A_ROW:
             raise WorkerDiedError
+        _log.warning("a worker process died; another one takes its place")
         with _calm_start():
             self._workers[place] = self._started()
         dead.connection.close()

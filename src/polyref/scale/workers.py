@@ -60,14 +60,14 @@ from polyref.settings import contents, part, setting, settings
 from polyref.stats import Tally
 
 
-@settings
+@settings(group="Tools")
 class ToolSettings:
     """What expands, and with how many processes."""
 
     encoder: str | None = setting(
         None,
-        "Vectors of soft alignment: english, a folder of your own, vectors:FILE (npz, GloVe or fastText text) or "
-        "huggingface:NAME.",
+        "Folder, vectors:FILE, huggingface:ID.",
+        more="What soft alignment takes vectors from; files are npz, GloVe or fastText text.",
         unset="english",
         metavar="NAME",
         clean=lambda name: name or None,
@@ -76,20 +76,16 @@ class ToolSettings:
     vectors: VectorSettings = part(VectorSettings)
     language_model: str | None = setting(
         None,
-        "What judges fluency and seams: english, or a folder of your own.",
-        unset="the encoder if it can, else english",
+        "Judges fluency and seams.",
+        unset="encoder or english",
         metavar="NAME",
     )
     cache: str | None = setting(
-        None, "Keep the vectors of a costly encoder in this folder.", metavar="FOLDER", needs=("align", "soft")
+        None, "Keep vectors of a costly encoder in here.", metavar="FOLDER", needs=("align", "soft")
     )
-    engine: EngineName = setting("auto", "Plain Python or compiled kernels; the results are the same.")
-    workers: int = setting(
-        1, "Number of processes; the result does not depend on it.", at_least=1, at_most=1024, short="-w"
-    )
-    ray: str | None = setting(
-        None, "Work on a Ray cluster: its address, auto, or local for one on this machine.", metavar="ADDRESS"
-    )
+    engine: EngineName = setting("auto", "Plain Python, or kernels: same results.")
+    workers: int = setting(1, "Processes; the result stays the same.", at_least=1, at_most=1024, short="-w")
+    ray: str | None = setting(None, "Ray cluster to work on, or local.", metavar="ADDRESS")
 
     def check_together(self) -> None:
         if self.cache == "":

@@ -22,7 +22,7 @@ from polyref.settings import setting, settings
 Lengths = Callable[[Pairs], Numbers]
 
 
-@settings
+@settings(group="Counting")
 class BatchSettings:
     """What a batch may hold. `tokens` and `bucket` need the lengths of the pairs."""
 

@@ -43,7 +43,7 @@ def shown(name: str) -> str:
     return name.replace("_", "-")
 
 
-@settings
+@settings(group="Schedule")
 class ScheduleSettings:
     """Which schedule, and how references are drawn in it."""
 
@@ -55,13 +55,15 @@ class ScheduleSettings:
         metavar="NAME",
         clean=schedule_named,
     )
-    order: Order = setting("given", "Order of the examples: as given, or shuffled in every epoch. Not for shuffle.")
+    order: Order = setting(
+        "given", "Order of the examples; not for shuffle.", more="given, or shuffled in every epoch."
+    )
     seed: int = setting(0, "Decides what is drawn.", at_least=-_MOST, below=_MOST)
-    draw: bool = setting(False, "shuffle: draw references by weight, instead of taking each one once.")
+    draw: bool = setting(False, "shuffle: draw by weight, not each one once.")
     gold_share: float | None = setting(
         None,
-        "sample-one, shuffle: share of gold references among those drawn.",
-        unset="each reference counts by its weight",
+        "Share of gold references drawn.",
+        unset="by weight",
         at_least=0,
         at_most=1,
         metavar="SHARE",

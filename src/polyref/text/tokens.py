@@ -60,12 +60,14 @@ _PATTERNS: dict[Tokenizer, regex.Pattern[str]] = {
 _KEPT_SPACES = frozenset("\u00a0\u202f\u2009\u3000")
 
 
-@settings
+@settings(group="Words")
 class TextSettings:
     """How text becomes words, for alignment and for BLEU alike."""
 
     tokenizer: Tokenizer = setting(
-        "words", "words: punctuation is split off; characters: for Chinese, Japanese and Thai; whitespace."
+        "words",
+        "characters: for Chinese, Japanese, Thai.",
+        more="words: punctuation is split off; whitespace: it is not.",
     )
     fold_case: bool = setting(True, "Compare words without case.", option="--keep-case", off="Compare words with case.")
 

@@ -27,7 +27,8 @@ LineBreaks = Literal["refuse", "space"]
 JSON = ":json"  # a column whose name ends in this holds JSON, and its key is the name without that
 MOST_KEYS = 1000  # different ones: each becomes a column
 _INT64 = 2**63
-_LOG = logging.getLogger("polyref")  # silent unless somebody listens, as the command line does
+NOTES = "polyref.notes"  # silent unless somebody listens, as the command line does
+_notes = logging.getLogger(NOTES)
 
 
 class Losses:
@@ -68,7 +69,7 @@ class Reading:
     def note(self, *said: str) -> None:
         """Log what the file, or something in it, is taken for; nothing where nothing is said."""
         if any(said):
-            _LOG.info("%s: %s", self.file.name, "; ".join(filter(None, said)))
+            _notes.info("%s: %s", self.file.name, "; ".join(filter(None, said)))
 
     def line(self, number: int, make: Callable[[], bytes], shown: Any) -> Line:
         """A record; where it cannot be made, what is wrong with it and what is shown of it."""

@@ -52,7 +52,7 @@ _WHOLE_NUMBER = re.compile(r"[1-9][0-9]{0,99999}", re.ASCII)
 class Fields:
     """Under which keys a record keeps what an example is made of."""
 
-    id: str = setting("id", "Key of an example's id (optional in the file).", key="id_field", metavar="KEY")
+    id: str = setting("id", "Key of the id (optional in the file).", key="id_field", metavar="KEY")
     source: str = setting("source", "Key of the source.", key="source_field", metavar="KEY")
     references: str = setting("references", "Key of the list of references.", key="references_field", metavar="KEY")
 

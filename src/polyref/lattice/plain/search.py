@@ -36,22 +36,24 @@ from polyref.score.sentence_bleu import ROOT
 from polyref.settings import setting, settings
 
 
-@settings
+@settings(group="Search")
 class SearchSettings:
     """How sentences are chosen."""
 
-    seed: int = setting(0, "Decides between sentences with equal scores.", at_least=-(2**63), below=2**63, metavar="N")
+    seed: int = setting(0, "Decides between equal scores.", at_least=-(2**63), below=2**63, metavar="N")
     min_bleu: float | None = setting(
         None,
-        "Keep sentences from this BLEU on; 0 also keeps those that score 0.",
-        unset="all that score above 0",
+        "Lowest BLEU that is kept; 0 keeps all.",
+        more="0 admits sentences that score 0.",
+        unset="above 0",
         at_least=0,
         at_most=100,
         metavar="B",
     )
     node_budget: int = setting(
         10_000_000,
-        "Search nodes per example before the best sentences so far are taken.",
+        "Search nodes per example, then stop.",
+        more="The best sentences so far are taken.",
         at_least=1,
         below=2**62,
         metavar="N",
