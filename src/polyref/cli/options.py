@@ -249,14 +249,6 @@ def say(text: str) -> None:
     typer.echo(f"polyref: {printable(text)}", err=True)
 
 
-def say_compiling(why_not_kept: str) -> None:
-    """Tell a person why nothing happens for a while."""
-    if why_not_kept:
-        say(f"compiling the kernels, for this run only (about a minute): {why_not_kept}")
-    else:
-        say("compiling the kernels, once on this machine (about a minute)")
-
-
 def say_losses(name: str, verb: str, losses: Losses) -> None:
     """Tell a person what a format cannot hold."""
     if losses:

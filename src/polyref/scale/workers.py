@@ -18,6 +18,7 @@ from time import perf_counter
 from typing import BinaryIO
 
 from polyref.align import AlignSettings
+from polyref.compiled import log
 from polyref.data import (
     Format,
     Input,
@@ -42,14 +43,13 @@ from polyref.expansion import CHUNK, ExpandSettings, Tools, expand_chunk, usage_
 from polyref.judge import EXAMPLES_READ, LanguageModel, Usage
 from polyref.lattice import (
     AutoEngine,
-    CompiledEngine,
     Engine,
     EngineName,
     check_encoder,
     check_references,
     engine_named,
 )
-from polyref.lattice.engine import alignment_cells
+from polyref.lattice.engine import alignment_cells, fastest_engine
 from polyref.scale.pool import in_order
 from polyref.settings import part, setting, settings
 from polyref.stats import Tally
@@ -152,11 +152,10 @@ def expand_file(
     job: Job,
     *,
     on_progress: Callable[[Progress], None] = lambda progress: None,
-    before_compiling: Callable[[str], None] = lambda why_not_kept: None,
+    say: Callable[[str], None] = log,
     report: WriteReport | None = None,
 ) -> Tally:
-    """Expand a file. `before_compiling` is called if the kernels must be compiled, which takes a while: with the reason
-    why they will not be kept on disk, which is empty if they will.
+    """Expand a file. `say` is told if the kernels must be compiled, which takes a while, or cannot be.
 
     `report` is told what the formats of input and output could not hold.
     """
@@ -164,7 +163,7 @@ def expand_file(
     settings = WriteSettings(job.written_format)
     check_not_input(job.output, input, job.written_format)
     tally = Tally()
-    tools = _tools(job, engine_named(job.tools.engine, before_compiling))
+    tools = _tools(job, engine_named(job.tools.engine, say))
     report = WriteReport() if report is None else report
     with (
         open_bad(job.skip_bad, input, job.output) as bad,
@@ -177,7 +176,7 @@ def expand_file(
             tools = replace(tools, usage=_usage(first, job))
             lines = chain(first, lines)
             tally.spend("read", started)
-        for done in _results(lines, job, tools, before_compiling):
+        for done in _results(lines, job, tools, say):
             started = perf_counter()
             stream.write(done.content)
             tally.add(done.tally)
@@ -209,7 +208,7 @@ def _lines(job: Job, losses: Losses, bad: BinaryIO | None, tally: Tally) -> Iter
         raise changed(input.name)
 
 
-def _results(lines: Iterator[Line], job: Job, tools: Tools, before_compiling: Callable[[str], None]) -> Iterator[_Done]:
+def _results(lines: Iterator[Line], job: Job, tools: Tools, say: Callable[[str], None]) -> Iterator[_Done]:
     """What became of the chunks, in order."""
     chunks = iter(lambda: list(islice(lines, CHUNK)), [])
     engine = tools.engine
@@ -224,14 +223,18 @@ def _results(lines: Iterator[Line], job: Job, tools: Tools, before_compiling: Ca
                 break
         else:
             return
-        CompiledEngine(before_compiling)  # once, here, before the workers load it from disk
+        fastest_engine(say)  # once, here, before the workers load it from disk
     yield from in_order(chunks, partial(_set_up, job, tools.usage), workers=job.tools.workers)
 
 
 def _set_up(job: Job, usage: Usage) -> Callable[[list[Line]], _Done]:
     """In a worker process: become ready for chunks."""
-    engine = "compiled" if job.tools.engine == "auto" else job.tools.engine
-    return partial(_process, job=job, tools=replace(_tools(job, engine_named(engine)), usage=usage))
+
+    def say(notice: str) -> None:
+        """Nothing: the first process has said it."""
+
+    engine = fastest_engine(say) if job.tools.engine == "auto" else engine_named(job.tools.engine, say)
+    return partial(_process, job=job, tools=replace(_tools(job, engine), usage=usage))
 
 
 def _cells(chunk: list[Line]) -> int:
