@@ -1,4 +1,4 @@
-# Verbs: setup demo quick test trust check docs bench align-eval paper. Each sets up what it needs; a fresh machine needs Python 3.11 and make.
+# Verbs: setup demo quick test trust check docs bench align-eval paper. Each sets up what it needs; a fresh machine needs make and Python 3.11 to 3.13.
 PYTHON ?= python3
 BIN := .venv/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
