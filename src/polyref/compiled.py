@@ -90,7 +90,7 @@ def why_none() -> str:
     try:
         import numba  # noqa: F401
     except (ImportError, OSError) as error:  # the latter where the compiler's library cannot be loaded
-        return f"numba cannot be loaded ({str(error).splitlines()[0]})"
+        return f"numba cannot be loaded ({(str(error) or type(error).__name__).splitlines()[0]})"
     return ""
 
 
