@@ -1,9 +1,9 @@
-# Verbs: setup demo quick test trust scale-test check bench align-eval paper. Each sets up what it needs; a fresh machine needs Python 3.11 and make.
+# Verbs: setup demo quick test trust scale-test check docs bench align-eval paper. Each sets up what it needs; a fresh machine needs make and Python 3.11 to 3.13.
 PYTHON ?= python3
 BIN := .venv/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: setup demo quick test trust scale-test check bench align-eval paper clean
+.PHONY: setup demo quick test trust scale-test check docs bench align-eval paper clean
 
 setup: .venv/dev
 
@@ -12,9 +12,10 @@ setup: .venv/dev
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable .
 	touch $@
 
-# torch first and by itself: of the version in constraints.txt, the build for processors where the machine offers one.
+# torch first and by itself, so that it can be chosen: make setup TORCH="torch --index-url URL" (docs/install.md).
+TORCH ?= torch
 .venv/dev: .venv/base
-	$(BIN)/pip install --quiet --constraint constraints.txt torch
+	$(BIN)/pip install --quiet --constraint constraints.txt $(TORCH)
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable ".[dev]"
 	touch $@
 
@@ -24,9 +25,17 @@ demo: .venv/base
 	$(BIN)/polyref expand src/polyref/data/sample.jsonl --tokenizer characters --per-example 20 --output build/expanded.jsonl
 
 check: .venv/dev
-	$(BIN)/ruff check src tests benchmarks
-	$(BIN)/ruff format --check src tests benchmarks
+	$(BIN)/ruff check src tests benchmarks *.py
+	$(BIN)/ruff format --check src tests benchmarks *.py
 	$(BIN)/mypy
+
+# A site of the pages in docs, with a search and the reference of Python: build/site/index.html. Needs no torch.
+.venv/docs: .venv/base
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable ".[docs]"
+	touch $@
+
+docs: .venv/docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 # What says most in the least time: under 90 seconds on two cores, once the kernels are compiled.
 QUICK := tests/paper tests/align tests/lattice tests/schedule tests/score tests/text tests/data/test_read.py \

@@ -20,7 +20,6 @@ from samples import caption_lines
 import polyref
 from polyref import compiled
 from polyref.lattice import AutoEngine, engine_named
-from polyref.lattice import engine as engine_module
 
 PACKAGE = Path(polyref.__file__).parent
 
@@ -369,13 +368,13 @@ def test_one_that_compiles_says_so_and_one_that_does_not_does_not(monkeypatch: p
     said: list[str] = []
     engine_named("compiled", said.append)
     assert said == []
-    monkeypatch.setattr(engine_module.compiled, "is_cached", lambda: False)
-    monkeypatch.setattr(engine_module.compiled, "why_not_kept", lambda: "no room")
+    monkeypatch.setattr(compiled, "is_cached", lambda: False)
+    monkeypatch.setattr(compiled, "why_not_kept", lambda: "no room")
     engine_named("compiled", said.append)
     auto = AutoEngine(said.append)
     auto.choose([[1] * 3000] * 2)
     auto.choose([[1] * 3000] * 2)
-    assert said == ["no room"] * 2
+    assert said == ["compiling the kernels, for this run only (about a minute): no room"] * 2
 
 
 @pytest.mark.compiled
@@ -403,20 +402,16 @@ def test_a_run_with_damaged_kernels_says_that_it_compiles_and_ends_well(tmp_path
 
 @pytest.mark.parametrize("home", ["file", "unset"])
 def test_a_run_without_a_folder_for_kernels_says_why_they_are_not_kept(home: str, tmp_path: Path):
-    """In a short form: the notice, with the reason, and then a kernel."""
-    code = """
-from polyref import compiled
-from polyref.cli.options import say_compiling
-say_compiling(compiled.why_not_kept())
-"""
+    """Also one that is no command, such as a program that imports polyref: as a warning of its log."""
+    code = "from polyref import compiled; compiled.before_loading(compiled.log)"
     (tmp_path / "file").touch()
     environment = {name: value for name, value in os.environ.items() if name not in ("NUMBA_CACHE_DIR", "HOME")}
     environment["XDG_CACHE_HOME"] = str(tmp_path / ("file" if home == "file" else "cache"))
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
     if home == "unset":
-        assert done.stderr == "polyref: compiling the kernels, once on this machine (about a minute)\n"
+        assert done.stderr == "compiling the kernels, once on this machine (about a minute)\n"
     else:
-        assert done.stderr.startswith(f"polyref: compiling the kernels, for this run only (about a minute): {tmp_path}")
+        assert done.stderr.startswith(f"compiling the kernels, for this run only (about a minute): {tmp_path}")
         assert done.stderr.endswith("cannot be written (Not a directory); set NUMBA_CACHE_DIR to another folder\n")
 
 

@@ -1,7 +1,8 @@
 """Compile a kernel once, and keep it on disk, in a folder that only the user can write to.
 
 In:   a function of numbers and arrays, with its fixed signature.
-Out:  the same function as machine code, from the disk cache where it has been compiled before.
+Out:  the same function as machine code, from the disk cache where it has been compiled before; what to tell a person
+      who waits for it, or who must do without.
 Not:  the kernels themselves (kernels.py, or a folder named compiled, in the room that needs them).
 
 Kept kernels are pickles and machine code: whoever writes them decides what runs. Numba's own cache unpickles whatever
@@ -33,7 +34,9 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 _ROOM = 1 << 23  # bytes: all kernels take less
 _SEAL = hashlib.sha256().digest_size
+_TIMES_SLOWER = 40  # docs/benchmarks.md, the pipeline after the encoder
 _at_hand: set[str] = set()  # the names of the kernels that this process has compiled or loaded
+_told: set[str] = set()  # what this process need not be told again
 
 
 def kernel(signature: Any, *, inline: bool = False, any_order: bool = False) -> Callable[[Function], Function]:
@@ -62,6 +65,44 @@ def kernel(signature: Any, *, inline: bool = False, any_order: bool = False) -> 
     return compile_it
 
 
+def log(notice: str) -> None:
+    """Tell whoever runs a program that uses polyref: a warning, which Python shows unless the program decides."""
+    import logging
+
+    logging.getLogger("polyref").warning(notice)
+
+
+def is_usable(say: Callable[[str], None]) -> bool:
+    """Whether there can be kernels. `say` is told once if there can be none."""
+    reason = why_none()
+    if reason and reason not in _told:
+        _told.add(reason)
+        say(
+            f"running in plain Python, with the same results but about {_TIMES_SLOWER} times slower: {reason}; "
+            "install it with: pip install numba"
+        )
+    return not reason
+
+
+@cache
+def why_none() -> str:
+    """Why there can be no kernels on this machine; nothing if there can."""
+    try:
+        import numba  # noqa: F401
+    except (ImportError, OSError) as error:  # the latter where the compiler's library cannot be loaded
+        return f"numba cannot be loaded ({(str(error) or type(error).__name__).splitlines()[0]})"
+    return ""
+
+
+def before_loading(say: Callable[[str], None]) -> None:
+    """Tell a person why nothing happens for a while, if the kernels must be compiled."""
+    if is_cached():
+        return
+    reason = why_not_kept()
+    how_often = f"for this run only (about a minute): {reason}" if reason else "once on this machine (about a minute)"
+    say(f"compiling the kernels, {how_often}")
+
+
 def is_cached() -> bool:
     """Whether the kernels need not be compiled: all of them are on disk, whole, or loaded.
 
@@ -70,7 +111,7 @@ def is_cached() -> bool:
     names = {name for name in _kernels() if not name.startswith("polyref.encode.")} - _at_hand
     try:
         kept = {path.name for path in cache_folder().iterdir()} if names else set()
-    except (OSError, RuntimeError):
+    except (ImportError, OSError, RuntimeError):
         return False
     # By their names first: this is asked again and again while some are missing.
     return names <= kept and all(_read(name) is not None for name in names)

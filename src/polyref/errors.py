@@ -7,14 +7,9 @@ Not:  printing or exiting (cli/ does that).
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from importlib import import_module
 from typing import Any
-
-# Every room logs under its own name, and nothing is printed unless somebody asks. It stands here, not in __init__.py:
-# the command must heed signals before it loads anything.
-logging.getLogger("polyref").addHandler(logging.NullHandler())
 
 
 class PolyrefError(Exception):

@@ -1,8 +1,10 @@
-"""Torch and all other extras may be missing; nothing that is slow to load is loaded without need."""
+"""Torch and all other extras may be missing, and the compiler; nothing that is slow to load is loaded without need."""
 
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,13 +17,13 @@ from polyref import AlignSettings
 
 EXTRAS = "torch transformers huggingface_hub tokenizers matplotlib pyarrow pandas zstandard resvg_py scipy psutil nltk"
 # Python runs a module of this name at its start, in workers, too.
-AT_START = f"""
+AT_START = """
 import atexit, os, sys
 
 class Missing:
     def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in {EXTRAS.split()}:
-            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+        if name.partition(".")[0] in os.environ["MISSING"].split():
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
 def tell():
     with open(os.environ["LOADED"], "a") as file:
@@ -44,7 +46,7 @@ def run_watched(run_apart, tmp_path_factory: pytest.TempPathFactory) -> Run:
         loaded = folder / "loaded.txt"
         loaded.write_text("")
         paths = os.pathsep.join([str(folder), *filter(None, [os.environ.get("PYTHONPATH")])])
-        environment = {"PYTHONPATH": paths, "LOADED": str(loaded), "MISSING": "yes" if missing else ""}
+        environment = {"PYTHONPATH": paths, "LOADED": str(loaded), "MISSING": EXTRAS if missing else ""}
         done = run_apart(*arguments, stdin=stdin, environment=environment)
         return done, set(loaded.read_text().split())
 
@@ -144,3 +146,60 @@ def test_soft_alignment_of_many_examples_does_not_load_torch(run_watched, many):
     assert done.code == 0
     assert "numba" in loaded
     assert not sorted(loaded & set(EXTRAS.split()) - {"scipy"})  # the compiler looks whether there is one
+
+
+# -- the compiler ---------------------------------------------------------------------------------------------------
+
+# The command, as if the work were so much that compiling would pay.
+LARGE = """
+from polyref.lattice import engine
+engine._CELLS_BEFORE_COMPILING = 1000
+from polyref.__main__ import run
+run()
+"""
+SLOWLY = (
+    "polyref: running in plain Python, with the same results but about 40 times slower: "
+    "numba cannot be loaded (No module named 'numba'); install it with: pip install numba\n"
+)
+
+
+@pytest.fixture
+def run_without_compiler(tmp_path: Path) -> Callable[..., Finished]:
+    (tmp_path / "sitecustomize.py").write_text(AT_START)
+    paths = os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])
+    environment = {"PYTHONPATH": paths, "LOADED": os.devnull, "MISSING": "numba llvmlite"}
+
+    def run_it(*arguments: object) -> Finished:
+        command = [sys.executable, "-c", LARGE, *map(str, arguments)]
+        done = subprocess.run(command, capture_output=True, env={**os.environ, **environment})
+        return Finished(done.returncode, done.stdout, done.stderr.decode())
+
+    return run_it
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["expand"],
+        ["expand", *SOFT, *FLUENT, "--workers", "2"],
+        ["lattice", "--json", *SOFT],
+    ],
+    ids=" ".join,
+)
+def test_without_a_compiler_a_command_says_once_that_it_is_slow_and_gives_the_same_bytes(
+    arguments, run, run_without_compiler, many
+):
+    verb, *options = arguments
+    many.write_text(caption_lines(150))  # more than one chunk
+    done = run_without_compiler(verb, many, *options)
+    assert (done.code, done.err.count(SLOWLY)) == (0, 1)
+    assert done.out == run(verb, many, *options).out
+
+
+def test_without_a_compiler_there_is_no_compiled_engine(run_without_compiler, many):
+    done = run_without_compiler("lattice", many, "--engine", "compiled")
+    assert (done.code, done.out) == (2, b"")
+    assert done.err == (
+        "polyref: there is no compiled engine: numba cannot be loaded (No module named 'numba'); "
+        "install it with: pip install numba\n"
+    )

@@ -81,12 +81,12 @@ def test_auto_waits_longer_and_says_so_where_nothing_is_compiled(monkeypatch: py
     monkeypatch.setattr(engine_module, "_CELLS_BEFORE_LOADING", 0)
     monkeypatch.setattr(engine_module, "_CELLS_BEFORE_COMPILING", 10)
     said: list[str] = []
-    auto = AutoEngine(before_compiling=lambda why_not_kept: said.append("compiling"))
+    auto = AutoEngine(said.append)
     assert isinstance(auto.choose(numbered(SHORT)), PlainEngine)
     assert said == []
     auto.choose(numbered(SHORT))
     auto.choose(numbered(SHORT))
-    assert said == ["compiling"]
+    assert said == ["compiling the kernels, once on this machine (about a minute)"]
 
 
 def test_a_comparison_that_the_kernels_leave_open_is_settled_by_plain_python(

@@ -47,7 +47,7 @@ def expand(
         tally = expand_file(
             job,
             on_progress=lambda progress: show(progress.position, progress.examples),
-            before_compiling=o.say_compiling,
+            say=o.say,
             report=report,
         )
     summary = tally.summary()

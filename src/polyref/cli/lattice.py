@@ -201,7 +201,7 @@ def lattices_of(
 ) -> Iterator[tuple[Example, Lattice]]:
     """The lattice of each example of a file, or of the one with an id."""
     encoder = tools.open_encoder(align)
-    engine = engine_named(tools.engine, o.say_compiling)
+    engine = engine_named(tools.engine, o.say)
     found = False
     for example in examples:
         if id is not None and example.id != id:

@@ -304,7 +304,9 @@ def _saying(quiet: bool, verbose: int) -> Iterator[None]:
     notes.addHandler(said)
     notes.propagate = False
     notes.setLevel(logging.INFO)
-    if verbose:
+    if quiet:
+        logger.setLevel(logging.ERROR)
+    elif verbose:
         handler.setFormatter(logging.Formatter("%(message)s" if verbose == 1 else "%(name)s: %(message)s"))
         logger.setLevel(logging.INFO if verbose == 1 else logging.DEBUG)
         logger.addHandler(handler)
@@ -337,14 +339,6 @@ def summarise(facts: Mapping[str, Any], text: str, *, as_json: bool, stream: Tex
     """Print what a run came to: for a person, unless --quiet, or as JSON. Where results go, no summary goes."""
     if as_json or not _is_quiet.get():
         (stream or sys.stdout).write(one_object(facts) if as_json else text)
-
-
-def say_compiling(why_not_kept: str) -> None:
-    """Tell a person why nothing happens for a while."""
-    if why_not_kept:
-        say(f"compiling the kernels, for this run only (about a minute): {why_not_kept}")
-    else:
-        say("compiling the kernels, once on this machine (about a minute)")
 
 
 def say_usual_format(output: str, usual: str, option: str = "") -> None:

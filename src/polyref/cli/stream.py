@@ -121,7 +121,7 @@ def _tools(fresh: FreshSettings | None, language_model: str | None) -> Tools | N
     if fresh is None:
         return None
     model = None if language_model is None else open_language_model(language_model)
-    return Tools(AutoEngine(o.say_compiling), language_model=model)
+    return Tools(AutoEngine(o.say), language_model=model)
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ import numpy.typing as npt
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
+from polyref.compiled import why_none
 from polyref.encode.encoder import Encoding, measure_baseline, unrelated_sentences
 from polyref.encode.network import INPUT_STEP, Direction, Floats, Ints, Output, States, on_grid, output_shapes, run
 from polyref.errors import InputError, SettingsError
@@ -426,7 +427,8 @@ class ContextEncoder:
         self._words_seen += len(flat)
 
         def run_one(side: str, edge: Floats, ordered: list[Ints]) -> States:
-            weights, backwards, compiled = self._directions[side], side == "backward", self._words_seen >= _SMALL
+            weights, backwards = self._directions[side], side == "backward"
+            compiled = self._words_seen >= _SMALL and not why_none()
             read = np.concatenate([edge[None], vectors]) @ weights.read + weights.bias
             return run(weights, read, ordered, backwards=backwards, compiled=compiled)
 

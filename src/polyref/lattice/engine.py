@@ -21,7 +21,7 @@ import numpy.typing as npt
 from polyref import compiled
 from polyref.align.alignment import Matrix, MergeOrder, plan_merges, restrain, soft_similarity
 from polyref.align.veto import Exclusions
-from polyref.errors import SettingsError
+from polyref.errors import MissingExtraError, SettingsError
 from polyref.lattice.plain.automaton import MAX_STATES, Automaton, build, determinise
 from polyref.lattice.plain.rules import Rules
 from polyref.lattice.plain.sampling import Matcher
@@ -33,7 +33,7 @@ from polyref.text.interruptible import fed
 Vectors = npt.NDArray[np.float16]
 Known = npt.NDArray[np.bool_]
 EngineName = Literal["auto", "plain", "compiled"]
-BeforeCompiling = Callable[[str], None]
+Say = Callable[[str], None]
 _log = logging.getLogger(__name__)
 _NO_MATRIX = np.zeros((0, 0), np.int32)
 _NO_RULES = Rules((), ()).arrays
@@ -84,14 +84,14 @@ class PlainEngine:
 class CompiledEngine:
     """The kernels; making one compiles them, or loads them from the disk cache.
 
-    `before_compiling` is called if that means a minute of compiling, so that a command can say so: with the reason why
-    the kernels will not be kept on disk, which is empty if they will.
+    `say` is told if that means a minute of compiling.
     """
 
-    def __init__(self, before_compiling: BeforeCompiling = lambda why_not_kept: None) -> None:
+    def __init__(self, say: Say = compiled.log) -> None:
+        if reason := compiled.why_none():
+            raise MissingExtraError(f"there is no compiled engine: {reason}; install it with: pip install numba")
         is_cached, started = compiled.is_cached(), perf_counter()
-        if not is_cached:
-            before_compiling(compiled.why_not_kept())
+        compiled.before_loading(say)
         import polyref.align.kernels
         import polyref.lattice.compiled.search
         import polyref.score.kernels
@@ -177,20 +177,20 @@ Engine = PlainEngine | CompiledEngine
 
 @dataclass
 class AutoEngine:
-    """Plain Python until there is enough to do; then the kernels, made as CompiledEngine makes them."""
+    """Plain Python until there is enough to do; then the fastest engine."""
 
-    before_compiling: BeforeCompiling = lambda why_not_kept: None
+    say: Say = compiled.log
     cells: int = 0
 
     @cached_property
-    def _compiled(self) -> CompiledEngine:
-        return CompiledEngine(self.before_compiling)
+    def _fastest(self) -> Engine:
+        return fastest_engine(self.say)
 
     def wants_kernels(self, cells: int) -> bool:
         """Whether, after this many more cells, the kernels are worth it."""
         cells += self.cells
         return (
-            "_compiled" in self.__dict__
+            "_fastest" in self.__dict__
             or cells > _CELLS_BEFORE_COMPILING
             or (cells > _CELLS_BEFORE_LOADING and compiled.is_cached())
         )
@@ -198,7 +198,7 @@ class AutoEngine:
     def choose(self, references: Sequence[Sequence[int]], share: float = 1.0) -> Engine:
         """The engine for an example with these references, of which this share of the usual work is to be done."""
         cells = int(share * alignment_cells(list(map(len, references))))
-        engine = self._compiled if self.wants_kernels(cells) else PlainEngine()
+        engine = self._fastest if self.wants_kernels(cells) else PlainEngine()
         self.cells += cells
         return engine
 
@@ -209,14 +209,17 @@ def alignment_cells(lengths: Sequence[int]) -> int:
     return (total * total - sum(length * length for length in lengths)) // 2
 
 
-def engine_named(
-    name: EngineName, before_compiling: BeforeCompiling = lambda why_not_kept: None
-) -> Engine | AutoEngine:
-    """The engine of a name. `before_compiling` is called if its kernels must be compiled: see CompiledEngine."""
+def fastest_engine(say: Say = compiled.log) -> Engine:
+    """The kernels; where there can be none, plain Python. `say` is told what that costs, once."""
+    return CompiledEngine(say) if compiled.is_usable(say) else PlainEngine()
+
+
+def engine_named(name: EngineName, say: Say = compiled.log) -> Engine | AutoEngine:
+    """The engine of a name. `say` is told if its kernels must be compiled, or cannot be."""
     if name == "plain":
         return PlainEngine()
     if name == "compiled":
-        return CompiledEngine(before_compiling)
+        return CompiledEngine(say)
     if name == "auto":
-        return AutoEngine(before_compiling)
+        return AutoEngine(say)
     raise SettingsError(f'unknown engine "{name}"; choose one of auto, plain, compiled')

@@ -20,6 +20,7 @@ from typing import Any, BinaryIO, Protocol
 
 from polyref import __version__
 from polyref.align import AlignSettings
+from polyref.compiled import log
 from polyref.data import (
     Format,
     Input,
@@ -45,14 +46,13 @@ from polyref.expansion import CHUNK, ExpandSettings, Tools, expand_chunk, usage_
 from polyref.judge import EXAMPLES_READ, LanguageModel, Usage
 from polyref.lattice import (
     AutoEngine,
-    CompiledEngine,
     Engine,
     EngineName,
     check_encoder,
     check_references,
     engine_named,
 )
-from polyref.lattice.engine import alignment_cells
+from polyref.lattice.engine import alignment_cells, fastest_engine
 from polyref.scale import cluster
 from polyref.scale.pool import in_order
 from polyref.scale.shards import PLACE, Done, ShardFolder, ShardSettings, pattern_of
@@ -150,17 +150,16 @@ def expand_file(
     job: Job,
     *,
     on_progress: Callable[[Progress], None] = lambda progress: None,
-    before_compiling: Callable[[str], None] = lambda why_not_kept: None,
+    say: Callable[[str], None] = log,
     report: WriteReport | None = None,
 ) -> Tally:
-    """Expand a file. `before_compiling` is called if the kernels must be compiled, which takes a while: with the reason
-    why they will not be kept on disk, which is empty if they will.
+    """Expand a file. `say` is told if the kernels must be compiled, which takes a while, or cannot be.
 
     `report` is told what the formats of input and output could not hold.
     """
     input, report = job.source_file(), WriteReport() if report is None else report
     check_not_input(job.output, input, job.written_format)
-    tools = _tools(job, engine_named(job.tools.engine, before_compiling))
+    tools = _tools(job, engine_named(job.tools.engine, say))
     with open_bad(job.skip_bad, input, job.output) as bad, _open_place(job, report) as place:
         lines = _lines(job, report.not_read, bad, place.tally)
         if job.settings.judging.judge != "bleu":
@@ -170,7 +169,7 @@ def expand_file(
             lines = chain(first, lines)
             place.tally.spend("read", started)
         examples = 0
-        for done in _results(place.wanted(lines), job, tools, before_compiling):
+        for done in _results(place.wanted(lines), job, tools, say):
             started = perf_counter()
             place.take(done)
             place.tally.spend("write", started)
@@ -264,9 +263,7 @@ def _lines(job: Job, losses: Losses, bad: BinaryIO | None, tally: Tally) -> Iter
         raise changed(input.name)
 
 
-def _results(
-    chunks: Iterator[list[Line]], job: Job, tools: Tools, before_compiling: Callable[[str], None]
-) -> Iterator[Done]:
+def _results(chunks: Iterator[list[Line]], job: Job, tools: Tools, say: Callable[[str], None]) -> Iterator[Done]:
     """What became of the chunks, in order."""
     engine = tools.engine
     if job.tools.ray is not None:
@@ -283,7 +280,7 @@ def _results(
                 break
         else:
             return
-        CompiledEngine(before_compiling)  # once, here, before the workers load it from disk
+        fastest_engine(say)  # once, here, before the workers load it from disk
     yield from by_others(chunks, job, partial(in_order, set_up=_SetUp(job, tools.usage), workers=job.tools.workers))
 
 
@@ -335,9 +332,13 @@ class _SetUp:
     actors: tuple[Any, ...] = ()
 
     def __call__(self) -> Callable[[list[Line]], Done]:
-        engine = "compiled" if self.job.tools.engine == "auto" else self.job.tools.engine
+        def say(notice: str) -> None:
+            """Nothing: the first process has said it."""
+
+        name = self.job.tools.engine
+        engine = fastest_engine(say) if name == "auto" else engine_named(name, say)
         encoder = cluster.RemoteEncoder(self.actors) if self.actors else None
-        tools = _tools(self.job, engine_named(engine), encoder)
+        tools = _tools(self.job, engine, encoder)
         return partial(_process, job=self.job, tools=replace(tools, usage=self.usage))
 
 
