@@ -42,7 +42,7 @@ ThemeName = Literal["light", "dark", "auto"]  # as the drawings have it; not tak
 MOST_SENTENCES = 10_000  # per example, as expand has it
 _ID = "{id}"
 _BEST = 6  # sentences under a map of a page
-_MOST_TOGETHER = 1000  # examples on a page: 25 MB
+_MOST_TOGETHER = 1000  # examples on a page: 30 MB
 _LONGEST_SOURCE = 300
 _NAME_BYTES = 230  # of the 255 that a file system takes; the others are for the name of the temporary file
 
@@ -129,7 +129,7 @@ def lattice(
         told = (f"{o.printable(line)}\n" for line in _lines(report, example))
         o.tell(o.one_object(report) if as_json else "".join(told))
     if together and output is not None:
-        write_page(drawn, output, drawing.title or display_name(file), drawing.theme)
+        write_page(drawn, output, drawing.title or Path(display_name(file)).name, drawing.theme)
 
 
 def _report(
@@ -209,8 +209,8 @@ def _drawn(example: Example, merged: Lattice, marked: Highlight, best: list[Sent
     facets = {key: value for key, value in record.items() if isinstance(value, str) and key not in ("id", "source")}
     facets["references"] = str(len(example.references))
     title = example.id if drawing.title is None else drawing.title
-    sentences = sentences_of(merged, marked, best)
-    return draw_exhibit(Exhibit(title, source_text(example), merged, sentences, facets), drawing.theme)
+    note = source_text(example) or example.references[0].text
+    return draw_exhibit(Exhibit(title, note, merged, sentences_of(merged, marked, best), facets), drawing.theme)
 
 
 def write_page(drawn: list[Drawn], path: str, title: str, theme: ThemeName) -> None:

@@ -366,7 +366,17 @@ def _tie(columns: Sequence[Sequence[_Piece]], joins: Sequence[_Join]) -> None:
     before: dict[_Piece, _Join] = {}
     tied: set[_Piece] = set()
     ties: dict[int, list[tuple[int, int]]] = {}
-    for join in sorted(joins, key=lambda join: -join.weight):
+    fans: dict[_Piece, list[int]] = {}
+    for join in joins:
+        if join.column == 0:
+            fans.setdefault(join.right, []).append(join.places[0])
+
+    def rank(join: _Join) -> tuple[float, ...]:
+        """Heavy ones first; of letters that lead to one bundle, the middle one, so that the fan is even."""
+        fan = fans[join.right] if join.column == 0 else [join.places[0]]
+        return -join.weight, -len(fan), abs(join.places[0] - sum(fan) / len(fan))
+
+    for join in sorted(joins, key=rank):
         n, m = join.places
         of_column = ties.setdefault(join.column, [])
         crosses = any((n - a) * (m - b) < 0 for a, b in of_column)

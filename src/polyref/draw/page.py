@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from polyref.draw.figure import Figure, Highlight, Panel, caption, check_size, highlighted, linked_nodes, size_of
 from polyref.draw.layout import lay_out
 from polyref.draw.network import network_of, reference_texts, way_of, word_twice
-from polyref.draw.style import DARK, FONTS, LIGHT, THEMES, Theme, ThemeName, letter, shortened
+from polyref.draw.style import DARK, FONTS, LIGHT, THEMES, Theme, ThemeName, letter, runs_leftward, shortened
 from polyref.draw.svg import MOST_IN_TITLE, as_svg, dark_style, visible
 from polyref.errors import SettingsError
 from polyref.lattice import Sentence
@@ -80,7 +80,7 @@ def as_page(drawn: Sequence[Drawn], title: str, theme: ThemeName = "auto") -> st
     body = [f"<h1>{_in_full(title)}</h1>", "<details open>", *how]
     choices = _choices([one.facets for one in drawn])
     body += [*_find(choices), '<nav aria-label="Contents">']
-    body += [f'<a href="#n{n}" dir="auto">{_in_full(one.title)}</a>' for n, one in enumerate(drawn)]
+    body += [f'<a href="#n{n}">{_in_full(one.title)} {_note(one)}</a>' for n, one in enumerate(drawn)]
     body.append("</nav>")
     for n, one in enumerate(drawn):
         language = one.facets.get("language", "")
@@ -114,7 +114,9 @@ def _find(choices: Mapping[str, Sequence[str]]) -> Iterator[str]:
 def draw_exhibit(exhibit: Exhibit, theme: ThemeName = "auto") -> Drawn:
     """Its map and its texts; one that is too large has no map."""
     lattice = exhibit.lattice
-    parts = [f"<p>{size_of(lattice)}</p>"]
+    # Where a language begins at the right, so do its map, which may have to be scrolled, and its texts.
+    direction = "rtl" if runs_leftward(reference_texts(lattice)) else "ltr"
+    parts = [f"<p>{size_of(lattice)}</p>", f'<div dir="{direction}">']
     ways: list[tuple[int, ...]] = []
     lines: list[list[int]] = []
     try:
@@ -127,8 +129,7 @@ def draw_exhibit(exhibit: Exhibit, theme: ThemeName = "auto") -> Drawn:
         ways = [way_of(lattice, network, sentence.words) for sentence in exhibit.sentences]
         drawn = lay_out(network)
         figure = Figure(drawn.width + 8, drawn.height + 16, size_of(lattice), [Panel(4, 8, drawn)])
-        direction = ' dir="rtl"' if network.leftward else ""  # so that it is the beginning that shows
-        parts.append(f'<div class="map"{direction}>{as_svg(figure, theme, ways=ways)}</div>')
+        parts.append(f'<div class="map">{as_svg(figure, theme, ways=ways)}</div>')
     parts.append("<table><tr><th></th><th>references</th></tr>")
     for number, text in enumerate(reference_texts(lattice)):
         parts.append(_row("reference", number, lines, _badge(number), _in_full(text)))
@@ -137,7 +138,7 @@ def draw_exhibit(exhibit: Exhibit, theme: ThemeName = "auto") -> Drawn:
     for number, sentence in enumerate(exhibit.sentences):
         failure = ' <span class="failure">failure</span>' if sentence.text in exhibit.failures else ""
         parts.append(_row("way", number, ways, f"{sentence.bleu:.1f}", _in_runs(sentence) + failure))
-    return Drawn(exhibit.title, exhibit.note, exhibit.facets, "\n".join([*parts, "</table>"]))
+    return Drawn(exhibit.title, exhibit.note, exhibit.facets, "\n".join([*parts, "</table>", "</div>"]))
 
 
 def _row(kind: str, number: int, ways: Sequence[Sequence[int]], mark: str, text: str) -> str:
@@ -150,9 +151,12 @@ def steps_page(steps: Sequence[Step], highlight: Highlight, theme: ThemeName, ti
     """How a lattice came about, one step at a time; the last one marks a sentence."""
     last = steps[-1].lattice
     title = title or f"{len(last.tokens)} references become a lattice"
-    body = [f"<h1>{_in_full(title)}</h1>", "<table>"]
+    direction = "rtl" if runs_leftward(reference_texts(last)) else "ltr"
+    body = [f"<h1>{_in_full(title)}</h1>", f'<div dir="{direction}"><table>']
     body += [_row("reference", n, (), _badge(n), _in_full(text)) for n, text in enumerate(reference_texts(last))]
-    body.append('<tr><td><span class="linked"></span></td><td>words that are linked in the step</td></tr></table>')
+    body.append(
+        '<tr><td><span class="linked"></span></td><td>words that are linked in the step</td></tr></table></div>'
+    )
     body.append('<form class="stepper" hidden><button type="button" aria-label="Back">◀</button>')
     sentence = highlighted(last, highlight)
     body.append(f'<input type="range" min="0" max="{len(steps) - (sentence is None)}" value="0" aria-label="Step">')
@@ -161,24 +165,25 @@ def steps_page(steps: Sequence[Step], highlight: Highlight, theme: ThemeName, ti
     for n, step in enumerate(steps):
         network = network_of(step.lattice)
         panel = Panel(4, 8, lay_out(network), marked=linked_nodes(step, network))
-        body.append(_figure(f"({chr(ord('a') + n)}) {caption(step)}", panel, theme))
+        body.append(_figure(f"({chr(ord('a') + n)}) {caption(step)}", panel, theme, direction))
     if sentence is not None:
         way = way_of(last, network, sentence.words)
-        body.append(_figure(f"BLEU {sentence.bleu:.1f}: {sentence.text}", Panel(4, 8, lay_out(network), way), theme))
+        said = f"The marked sentence, BLEU {sentence.bleu:.1f}: {sentence.text}"
+        body.append(_figure(said, Panel(4, 8, lay_out(network), way), theme, direction))
     if why := word_twice(network):
         body.append(f'<p class="from">{_in_full(why)}</p>')
     return _document(title, body, theme)
 
 
-def _figure(said: str, panel: Panel, theme: ThemeName) -> str:
+def _figure(said: str, panel: Panel, theme: ThemeName, direction: str) -> str:
     figure = Figure(panel.map.width + 8, panel.map.height + 16, said, [panel])
     said = f'<figcaption dir="auto">{_in_full(said)}</figcaption>'
-    return f'<figure>{said}<div class="map">{as_svg(figure, theme, ways=())}</div></figure>'
+    return f'<figure>{said}<div class="map" dir="{direction}">{as_svg(figure, theme, ways=())}</div></figure>'
 
 
 def picture_page(svg: str, theme: ThemeName, title: str | None) -> str:
     """Any drawing as a page, with nothing to point at."""
-    return _document(title or "polyref", ['<div class="map">', svg, "</div>"], theme)
+    return _document(title or "polyref", ['<div class="map wide">', svg, "</div>"], theme)
 
 
 def _in_full(text: str) -> str:

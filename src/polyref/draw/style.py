@@ -120,7 +120,7 @@ def _width(character: str) -> float:
     if base != character:
         return _width(base)
     if unicodedata.bidirectional(character) in ("R", "AL"):
-        return 0.6  # Hebrew and Arabic letters are narrow, or joined
+        return 0.34 if character in "יוזן" else 0.6  # Hebrew and Arabic letters are narrow, or joined
     if category == "So":
         return 1.3  # pictures, as of faces, are wider than any letter
     return 0.70 if category[0] in "LN" else 0.85
