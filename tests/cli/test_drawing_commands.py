@@ -104,7 +104,7 @@ def test_a_page_takes_all_examples(run, tmp_path: Path, monkeypatch: pytest.Monk
     assert (done.code, done.err, len(done.out.splitlines())) == (0, "", 4)
     page = (tmp_path / "all.html").read_text("utf-8")
     assert page.count('<details class="one"') == 4 and page.count("<svg") == 3
-    assert "<h1>All</h1>" in page and "photo 7" in page
+    assert "<h1>All</h1>" in page and page.count(">large<") == 1 and "photo 7" in page
     assert re.findall(r"<label>(\w+) ", page) == ["references"]  # one kind alone is no choice
     assert "Not drawn: a drawing has room for 20 references" in page
     monkeypatch.setattr("polyref.cli.lattice._MOST_TOGETHER", 3)

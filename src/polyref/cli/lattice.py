@@ -41,7 +41,6 @@ if TYPE_CHECKING:
 ThemeName = Literal["light", "dark", "auto"]  # as the drawings have it; not taken from there, so that help starts fast
 MOST_SENTENCES = 10_000  # per example, as expand has it
 _ID = "{id}"
-_BEST = 6  # sentences under a map of a page
 _MOST_TOGETHER = 1000  # examples on a page: 30 MB
 _LONGEST_SOURCE = 300
 _NAME_BYTES = 230  # of the 255 that a file system takes; the others are for the name of the temporary file
@@ -121,15 +120,15 @@ def lattice(
             with about(file, example):
                 marked = _highlighted(merged, highlight, search)
                 if together:
-                    best = merged.best(show.best or _BEST, search)
-                    drawn.append(_drawn(example, merged, marked, best, drawing))
+                    drawn.append(_drawn(example, merged, marked, show.best, search, drawing.theme))
                 else:
                     title = heading(example) if drawing.title is None else drawing.title
                     merged.save(path, highlight=marked, theme=drawing.theme, title=title, steps=show.steps)
         told = (f"{o.printable(line)}\n" for line in _lines(report, example))
         o.tell(o.one_object(report) if as_json else "".join(told))
     if together and output is not None:
-        write_page(drawn, output, drawing.title or Path(display_name(file)).name, drawing.theme)
+        name = drawn[0].title if len(drawn) == 1 else Path(display_name(file)).name
+        write_page(drawn, output, drawing.title or name, drawing.theme)
 
 
 def _report(
@@ -202,15 +201,18 @@ def source_text(example: Example) -> str:
     return "" if example.source is None or line == example.id else shortened(line, _LONGEST_SOURCE)
 
 
-def _drawn(example: Example, merged: Lattice, marked: Highlight, best: list[Sentence], drawing: DrawSettings) -> Drawn:
-    from polyref.draw.page import Exhibit, draw_exhibit, sentences_of
+def _drawn(
+    example: Example, merged: Lattice, marked: Highlight, best: int, search: SearchSettings, theme: ThemeName
+) -> Drawn:
+    """An example for a page, with that many sentences, or as many as pages have."""
+    from polyref.draw.page import BEST, Exhibit, draw_exhibit, sentences_of
 
+    sentences = sentences_of(merged, marked, merged.best(best or BEST, search))
     record = json.loads(example.record) if example.record else {}
     facets = {key: value for key, value in record.items() if isinstance(value, str) and key not in ("id", "source")}
     facets["references"] = str(len(example.references))
-    title = example.id if drawing.title is None else drawing.title
     note = source_text(example) or example.references[0].text
-    return draw_exhibit(Exhibit(title, note, merged, sentences_of(merged, marked, best), facets), drawing.theme)
+    return draw_exhibit(Exhibit(example.id, note, merged, sentences, facets), theme)
 
 
 def write_page(drawn: list[Drawn], path: str, title: str, theme: ThemeName) -> None:

@@ -71,12 +71,12 @@ class Drawn(NamedTuple):
 
 
 def as_page(drawn: Sequence[Drawn], title: str, theme: ThemeName = "auto") -> str:
-    """A page of one lattice, or of many under a title."""
+    """A page under a title: one lattice, or many, each with its own."""
     how = ["<summary>How to read this</summary>", *(f"<p>{line}</p>" for line in _HOW_TO_READ), "</details>"]
     if len(drawn) == 1:
         [one] = drawn
-        heading = [f"<h1>{_in_full(one.title)}</h1>", _note(one)]
-        return _document(one.title, ['<div class="one">', *heading, one.body, "</div>", "<details>", *how], theme)
+        heading = [f"<h1>{_in_full(title)}</h1>", _note(one)]
+        return _document(title, ['<div class="one">', *heading, one.body, "</div>", "<details>", *how], theme)
     body = [f"<h1>{_in_full(title)}</h1>", "<details open>", *how]
     choices = _choices([one.facets for one in drawn])
     body += [*_find(choices), '<nav aria-label="Contents">']
