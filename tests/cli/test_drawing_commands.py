@@ -91,8 +91,38 @@ def test_a_drawing_never_replaces_the_data(verb: str, pattern: str, run, tmp_pat
 def test_several_examples_do_not_fit_into_one_file(run, tmp_path: Path) -> None:
     done = run("lattice", "-", "-o", tmp_path / "out.svg", stdin=TWO)
     assert done.code == 2
-    assert "has room for one example, and there are several; add --id, or write {id} in the name" in done.err
+    assert (
+        "has room for one example, and there are several; add --id, write {id} in the name, or write html" in done.err
+    )
     assert not list(tmp_path.iterdir())
+
+
+def test_a_page_takes_all_examples(run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kinds = b'{"id": "k", "source": "photo 7", "kind": "caption", "references": ["a b c", "a d c"]}\n'
+    large = record("large", *(f"a w{n} b" for n in range(21)))
+    done = run("lattice", "-", "-o", tmp_path / "all.html", "--title", "All", stdin=TWO + kinds + large)
+    assert (done.code, done.err, len(done.out.splitlines())) == (0, "", 4)
+    page = (tmp_path / "all.html").read_text("utf-8")
+    assert page.count('<details class="one"') == 4 and page.count("<svg") == 3
+    assert "<h1>All</h1>" in page and page.count(">large<") == 1 and "photo 7" in page
+    assert re.findall(r"<label>(\w+) ", page) == ["references"]  # one kind alone is no choice
+    assert "Not drawn: a drawing has room for 20 references" in page
+    monkeypatch.setattr("polyref.cli.lattice._MOST_TOGETHER", 3)
+    done = run("lattice", "-", "-o", tmp_path / "more.html", stdin=TWO + kinds + large)
+    assert done.code == 2
+    assert "has room for 3 examples, and there are more; take a part of the file" in done.err
+    assert not (tmp_path / "more.html").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "title"), [([], "k: photo 7"), (["--title", "Mine"], "Mine"), (["--title", ""], None)]
+)
+@pytest.mark.parametrize("verb", ["lattice", "align"])
+def test_a_drawing_is_called_after_its_example(verb: str, options: list[str], title: str | None, run, tmp_path) -> None:
+    stdin = b'{"id": "k", "source": "photo 7", "references": ["a b c", "a d c"]}\n'
+    assert run(verb, "-", "-o", tmp_path / "k.svg", *options, stdin=stdin).code == 0
+    bold = re.findall(r'font-size="17" font-weight="bold"[^>]*>([^<]*)<', (tmp_path / "k.svg").read_text("utf-8"))
+    assert bold == ([title] if title else [])
 
 
 @pytest.mark.parametrize("verb", ["lattice", "align"])

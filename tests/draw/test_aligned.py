@@ -76,11 +76,24 @@ def test_steps_of_very_many_references_are_refused() -> None:
         lattice.steps()
 
 
-@pytest.mark.parametrize("suffix", ["svg", "html", "tex"])
+@pytest.mark.parametrize("suffix", ["svg", "tex"])
 def test_steps_are_drawn_one_under_the_other(suffix: str, tmp_path: Path) -> None:
     path = tmp_path / f"steps.{suffix}"
     Lattice.from_references(INDONESIA, engine="plain").save(path, steps=True)
     assert re.findall(r"\(([a-d])\)", path.read_text("utf-8")) == ["a", "b", "c"]
+
+
+def test_a_page_shows_one_step_at_a_time_under_the_references(tmp_path: Path) -> None:
+    path = tmp_path / "steps.html"
+    Lattice.from_references(INDONESIA, engine="plain").save(path, steps=True, title="Figure 1")
+    page = path.read_text("utf-8")
+    assert (
+        page.index("<h1>Figure 1</h1>") < page.index(INDONESIA[0]) < page.index('type="range"') < page.index("<figure>")
+    )
+    # Three steps, and the best sentence.
+    assert page.count("<figure>") == 4
+    assert 'max="3"' in page
+    assert not re.search(r"https?://(?!www\.w3\.org/2000/svg)", page)
 
 
 def test_steps_are_pictures_only(tmp_path: Path) -> None:
@@ -121,16 +134,16 @@ def test_the_table_has_a_star_at_each_link() -> None:
     assert found.as_table() == "       b       c\na      .       .\nb      1*      .\n1 link between equal words\n"
 
 
-def test_negative_similarities_are_written_and_drawn() -> None:
+def test_negative_similarities_are_written_in_the_table() -> None:
     encoder = WordVectors(["up", "over"], np.array([[1.0, 0.0], [-1.0, 0.1]]))
     align = AlignSettings("soft", "cosine", 0.6)
     found = compare(Lattice.from_references(["up", "over"], align=align, encoder=encoder, engine="plain"), 0, 1)
     assert "-1.00" in found.as_table() or "-0.99" in found.as_table()
-    assert ">-.99<" in draw_matrix(found) or ">-1.00<" in draw_matrix(found)
+    assert "99<" not in draw_matrix(found)  # below 0.1 there is nothing to read
     assert not found.vetoed
 
 
-def test_a_pair_that_is_never_linked_is_crossed_out(engine_name: Any) -> None:
+def test_a_pair_that_is_never_linked_is_grey(engine_name: Any) -> None:
     alike = Families([(1.0, "two three"), (1.0, "left right")]).encoder()
     references = ["two cats left", "three cats right"]
     align = AlignSettings("soft", "cosine", 0.0)
@@ -143,11 +156,12 @@ def test_a_pair_that_is_never_linked_is_crossed_out(engine_name: Any) -> None:
     loss = AlignSettings().position
     assert found.as_table().splitlines()[1].split() == ["two", "×", f"{-loss / 2:.2f}", f"{-loss:.2f}"]
     assert found.caption().endswith("; × never linked")
-    assert draw_matrix(found).count('class="cross"') == 2
+    assert draw_matrix(found).count('class="grey"') == 2
+    assert "grey: never linked" in draw_matrix(found)
     free = AlignSettings("soft", "cosine", 0.0, veto=(), position=0)
     plain = compare(Lattice.from_references(references, align=free, encoder=alike, engine=engine_name), 0, 1)
     assert (plain.vetoed, plain.links) == (frozenset(), [(0, 0), (1, 1), (2, 2)])
-    assert 'class="cross"' not in draw_matrix(plain)
+    assert 'class="grey"' not in draw_matrix(plain)
 
 
 @pytest.mark.parametrize("suffix", ["svg", "html", "json"])
@@ -162,7 +176,22 @@ def test_a_comparison_is_saved_by_suffix(suffix: str, tmp_path: Path) -> None:
         assert [tuple(link) for link in record["links"]] == found.links
     else:
         assert content.count('class="shade') == len(found.left) * len(found.right)
+        assert {"The cat", "words of reference A", "words of reference C"} <= set(
+            re.findall(r">([^<>]+)</text>", content)
+        )
         assert not re.search(r"\bid=", content)
+
+
+def test_a_word_that_is_linked_with_none_is_one_grey_bar_and_small_values_are_left_out() -> None:
+    alike = Families([(0.4, "sofa couch")]).encoder()
+    align = AlignSettings("soft", "cosine", 0.3, position=0.02)
+    found = compare(Lattice.from_references(["two sofa , here", "couch are here"], align=align, encoder=alike), 0, 1)
+    svg = draw_matrix(found)
+    assert found.vetoed == {(2, v) for v in range(3)}  # the comma
+    assert svg.count('class="grey"') == 1
+    assert "similarity</text>" in svg
+    written = [float(text) for text in re.findall(r">([\d.]+)</text>", svg) if "." in text and text != "0.5"]
+    assert written and min(written) >= 0.1 and len(written) < 9
 
 
 @pytest.mark.parametrize(

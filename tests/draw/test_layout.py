@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from itertools import combinations, islice, pairwise
 
@@ -12,8 +13,8 @@ from hypothesis import strategies as st
 
 from polyref import Lattice, SettingsError
 from polyref.draw.figure import Figure, Text, draw_one, draw_steps
-from polyref.draw.layout import LEAD_IN, Box, Map, lay_out
-from polyref.draw.network import network_of, way_of
+from polyref.draw.layout import Box, Map, lay_out
+from polyref.draw.network import network_of, way_of, word_twice
 from polyref.draw.style import broken_into_lines, text_width
 from polyref.text import TextSettings
 
@@ -29,9 +30,7 @@ def overlap(one: Box, other: Box) -> bool:
 
 def box_of(text: Text) -> Box:
     width = text_width(text.text, text.size, bold=text.bold)
-    if text.tail:
-        width += text.size + text_width(text.tail, text.size)
-    return Box(text.x, text.y - 0.8 * text.size, width, 1.05 * text.size)
+    return Box(text.x - width if text.leftward else text.x, text.y - 0.8 * text.size, width, 1.05 * text.size)
 
 
 def check_map(drawn: Map) -> None:
@@ -88,7 +87,7 @@ def test_nothing_overlaps_whatever_the_references(references: list[str]) -> None
     network = network_of(lattice)
     drawn = lay_out(network, widest=600)
     check_map(drawn)
-    along = {stretch.edge for stretch in drawn.stretches} - {LEAD_IN}
+    along = {stretch.edge for stretch in drawn.stretches} - {(0, 0)}  # from the letters to the start
     assert along == {edge for line in network.lines for edge in pairwise(line)}
     for sentence in islice(lattice.sentences(), 30):
         assert set(pairwise(way_of(lattice, network, sentence.words))) <= along, "it runs where no line is"
@@ -120,6 +119,53 @@ def test_a_long_lattice_is_wrapped_into_rows() -> None:
     assert wrapped.width < 1000 < wide.width
     assert wrapped.height > 2 * wide.height
     assert sorted(s.node for s in wrapped.stations) == sorted(s.node for s in wide.stations)
+
+
+@pytest.mark.parametrize("references", SHAPES.values(), ids=SHAPES)
+def test_letters_are_in_the_same_order_in_every_row(references: list[str]) -> None:
+    badges = lay_out(network_of(lattice_of(references)), widest=500).badges
+    rows: list[list[int]] = [[]]
+    for badge, after in zip(badges, [*badges[1:], None], strict=True):
+        rows[-1].append(badge.reference)
+        if after is not None and after.y > badge.y and after.reference <= badge.reference:
+            rows.append([])
+    assert len(rows) > 1
+    assert all(row == sorted(row) for row in rows)
+
+
+def test_a_sentence_leaves_the_letters_on_one_line() -> None:
+    lattice = lattice_of(SHAPES["cat"])
+    network = network_of(lattice)
+    drawn = lay_out(network, widest=500)
+    for sentence in lattice.best(20):
+        way = way_of(lattice, network, sentence.words)
+        along = drawn.along(way)
+        assert {stretch.edge for stretch in along} == set(pairwise(way))
+        for edge in pairwise(way):
+            in_fan = [stretch for stretch in along if stretch.in_fan and stretch.edge == edge]
+            assert len({stretch.reference for stretch in in_fan}) <= 1
+        assert any(stretch.in_fan for stretch in along)
+
+
+HEBREW = ["החתול ישן על השטיח האדום", "חתול אפור ישן על השטיח", "החתול האפור נח על הספה"]
+
+
+def test_hebrew_and_arabic_run_from_right_to_left() -> None:
+    figure = draw_one(lattice_of(HEBREW), 1, "A title")
+    check_figure(figure)
+    [panel] = figure.panels
+    assert all(stretch.x1 >= stretch.x2 for stretch in panel.map.stretches)
+    assert panel.x + panel.map.width == figure.width - 16
+    assert all(badge.x > figure.width / 2 for badge in figure.badges)
+    assert network_of(lattice_of(["ألا ترى أن BBC"])).leftward
+    assert not network_of(lattice_of(["the word שלום"])).leftward
+
+
+@pytest.mark.parametrize(("references", "expected"), [(["a b a"], "“a”"), (["a the b", "b the a"], "“the”|“[ab]”")])
+def test_a_picture_says_why_a_word_stands_twice(references: list[str], expected: str) -> None:
+    said = word_twice(network_of(lattice_of(references))) or ""
+    assert re.search(f"such as ({expected}), is in two states: not merged", said)
+    assert word_twice(network_of(lattice_of(["a b", "a c"]))) is None
 
 
 def test_two_references_that_share_all_but_a_word_do_not_cross() -> None:

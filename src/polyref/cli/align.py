@@ -6,7 +6,7 @@ from typing import Annotated
 
 from polyref.align import AlignSettings
 from polyref.cli import options as o
-from polyref.cli.lattice import DrawSettings, about, lattices_of, with_files
+from polyref.cli.lattice import DrawSettings, about, heading, lattices_of, with_files
 from polyref.data import Input, ReadSettings
 from polyref.draw import MATRICES, save_matrix, suffix_of
 from polyref.draw.aligned import compare
@@ -41,7 +41,8 @@ def align(
         with about(file, example):
             comparison = compare(merged, left, right, drawn=drawn)
         if path is not None:
-            save_matrix(comparison, path, drawing.theme, drawing.title)
+            title = heading(example) if drawing.title is None else drawing.title
+            save_matrix(comparison, path, drawing.theme, title)
         else:
             o.tell(comparison.as_json() if as_json else f"{o.printable(example.id)}\n{comparison.as_table()}")
 

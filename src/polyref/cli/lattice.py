@@ -6,6 +6,7 @@ Also what `align` needs of it: the lattices of a file's examples, and the files 
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import re
 import unicodedata
@@ -13,15 +14,16 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from polyref.align import AlignSettings
 from polyref.cli import options as o
-from polyref.data import Input, ReadSettings
+from polyref.data import Input, ReadSettings, open_output
 from polyref.data.formats.jsonl import decimal_text
 from polyref.data.opening import display_name, located, read_lines
 from polyref.data.writing import check_not_input
 from polyref.draw import GRAPHS, PICTURES, check_drawable, suffix_of
+from polyref.draw.style import shortened
 from polyref.errors import InputError, SettingsError
 from polyref.example import Example
 from polyref.expansion import learned
@@ -32,9 +34,15 @@ from polyref.scale import ToolSettings
 from polyref.settings import setting, settings
 from polyref.text import TextSettings
 
+if TYPE_CHECKING:
+    from polyref.draw.figure import Highlight
+    from polyref.draw.page import Drawn
+
 ThemeName = Literal["light", "dark", "auto"]  # as the drawings have it; not taken from there, so that help starts fast
 MOST_SENTENCES = 10_000  # per example, as expand has it
 _ID = "{id}"
+_MOST_TOGETHER = 1000  # examples on a page: 30 MB
+_LONGEST_SOURCE = 300
 _NAME_BYTES = 230  # of the 255 that a file system takes; the others are for the name of the temporary file
 
 
@@ -66,7 +74,7 @@ class ShowSettings:
 def lattice(
     file: o.Input,
     *,
-    output: Annotated[str | None, o.output("svg, png, html, tex, dot, fst, json; {id} in it.", "OUT")] = None,
+    output: Annotated[str | None, o.output("svg, png, html, tex, dot, fst, json; {id}", "OUT")] = None,
     highlight: Annotated[str, o.option("N|TEXT", "Mark a sentence, by rank or text; 0: none.")] = "1",
     drawing: DrawSettings,
     show: ShowSettings,
@@ -86,8 +94,10 @@ def lattice(
     scored = None
     if show.score is not None:
         scored = [line.text(show.score) for line in read_lines(show.score, holds="one sentence per line")]
+    together = False
     if output is not None:
-        suffix_of(output, PICTURES if show.steps else PICTURES + GRAPHS)  # before anything is read
+        suffix = suffix_of(output, PICTURES if show.steps else PICTURES + GRAPHS)  # before anything is read
+        together = suffix == "html" and not show.steps and _ID not in output
     if judging.judge == "seams":
         raise SettingsError("asks a language model, which only expand does", "choose content", key="judge")
     examples = Input.of(file, reading).examples(require_source=False)
@@ -96,18 +106,26 @@ def lattice(
         with located(display_name(file)):
             usage, examples = learned(examples, text)
     lattices = lattices_of(file, examples, drawing.id, align, text, tools)
-    for example, merged, path in with_files(file, lattices, output):
+    drawn: list[Drawn] = []
+    for example, merged, path in with_files(file, lattices, output, together=together):
         merged.rules = None if usage is None else rules_of(merged, usage)
-        if path is not None:
+        if path is not None and not together:
             with about(file, example):
                 check_drawable(merged, path)
         report = _report(example, merged, show, scored, search)
         if path is not None:
             with about(file, example):
                 marked = _highlighted(merged, highlight, search)
-                merged.save(path, highlight=marked, theme=drawing.theme, title=drawing.title, steps=show.steps)
+                if together:
+                    drawn.append(_drawn(example, merged, marked, show.best, search, drawing.theme))
+                else:
+                    title = heading(example) if drawing.title is None else drawing.title
+                    merged.save(path, highlight=marked, theme=drawing.theme, title=title, steps=show.steps)
         told = (f"{o.printable(line)}\n" for line in _lines(report, example))
         o.tell(o.one_object(report) if as_json else "".join(told))
+    if together and output is not None:
+        name = drawn[0].title if len(drawn) == 1 else Path(display_name(file)).name
+        write_page(drawn, output, drawing.title or name, drawing.theme)
 
 
 def _report(
@@ -165,6 +183,41 @@ def _highlighted(merged: Lattice, wanted: str, search: SearchSettings) -> Senten
     rank = int(wanted)
     best = merged.best(rank, search) if 0 < rank <= MOST_SENTENCES else []
     return best[-1] if best and len(best) == rank else rank
+
+
+def heading(example: Example) -> str:
+    """What a drawing of an example is called: its id, and its source where that says more."""
+    source = source_text(example)
+    return f"{example.id}: {source}" if source else example.id
+
+
+def source_text(example: Example) -> str:
+    """An example's source as one line; nothing where it is the id again."""
+    source = example.source if isinstance(example.source, str) else json.dumps(example.source, ensure_ascii=False)
+    line = " ".join(source.split())
+    return "" if example.source is None or line == example.id else shortened(line, _LONGEST_SOURCE)
+
+
+def _drawn(
+    example: Example, merged: Lattice, marked: Highlight, best: int, search: SearchSettings, theme: ThemeName
+) -> Drawn:
+    """An example for a page, with that many sentences, or as many as pages have."""
+    from polyref.draw.page import BEST, Exhibit, draw_exhibit, sentences_of
+
+    sentences = sentences_of(merged, marked, merged.best(best or BEST, search))
+    record = json.loads(example.record) if example.record else {}
+    facets = {key: value for key, value in record.items() if isinstance(value, str) and key not in ("id", "source")}
+    facets["references"] = str(len(example.references))
+    note = source_text(example) or example.references[0].text
+    return draw_exhibit(Exhibit(example.id, note, merged, sentences, facets), theme)
+
+
+def write_page(drawn: list[Drawn], path: str, title: str, theme: ThemeName) -> None:
+    """Write a page of all that was drawn."""
+    from polyref.draw.page import as_page
+
+    with open_output(path) as stream:
+        stream.write(as_page(drawn, title, theme).encode("utf-8", "replace"))
 
 
 def _lines(report: dict[str, Any], example: Example) -> Iterator[str]:
@@ -225,9 +278,19 @@ def about(file: str, example: Example) -> Iterator[None]:
 
 
 def with_files(
-    file: str, lattices: Iterator[tuple[Example, Lattice]], output: str | None
+    file: str, lattices: Iterator[tuple[Example, Lattice]], output: str | None, *, together: bool = False
 ) -> Iterator[tuple[Example, Lattice, str | None]]:
-    """Each lattice with the file to draw it into: `out-{id}.svg` names one for each, another name is for one only."""
+    """Each lattice with the file to draw it into: `out-{id}.svg` names one for each, another name is for one only.
+
+    `together`: the file takes all of them.
+    """
+    if together:
+        for number, (example, lattice) in enumerate(lattices):
+            if number == _MOST_TOGETHER:
+                problem = f"{output} has room for {_MOST_TOGETHER:,} examples, and there are more"
+                raise SettingsError(problem, "take a part of the file, add --id, or write {id} in the name")
+            yield example, lattice, _not_input(output, file)
+        return
     if output is None or _ID in output:
         taken: set[str] = set()
         for example, lattice in lattices:
@@ -240,7 +303,7 @@ def with_files(
     first_two = list(islice(lattices, 2))
     if len(first_two) > 1:
         problem = f"{output} has room for one example, and there are several"
-        raise SettingsError(problem, "add --id, or write {id} in the name")
+        raise SettingsError(problem, "add --id, write {id} in the name, or write html")
     for example, lattice in first_two:
         yield example, lattice, _not_input(output, file)
 

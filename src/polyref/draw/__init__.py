@@ -69,12 +69,18 @@ def save_lattice(
         machine, symbols = export.as_fst(lattice)
         _write(Path(path).with_suffix(".syms"), symbols)
         _write(path, machine)
-    elif suffix in GRAPHS:
+        return
+    if suffix in GRAPHS:
         _write(path, export.as_dot(lattice) if suffix == "dot" else export.as_json(lattice))
-    elif suffix == "html" and not steps:
-        _write(path, page.as_page(lattice, highlight, theme, title))
+        return
+    figure.check_size(lattice)
+    if suffix == "html" and steps:
+        _write(path, page.steps_page(lattice.steps(), highlight, theme, title))
+    elif suffix == "html":
+        sentences = page.sentences_of(lattice, highlight, lattice.best(page.BEST))
+        name = title or f"{len(lattice.tokens)} references"
+        _write(path, page.as_page([page.draw_exhibit(page.Exhibit(name, "", lattice, sentences), theme)], name, theme))
     else:
-        check_drawable(lattice, path)
         drawn = figure.draw_steps(lattice.steps(), title) if steps else figure.draw_one(lattice, highlight, title)
         if suffix == "tex":
             _write(path, export.as_tikz(drawn, THEMES[theme]))

@@ -115,12 +115,12 @@ class Comparison:
             lines.append(f"{word:<{names}}" + "".join(cells))
         return "\n".join(line.rstrip() for line in [*lines, self.caption()]) + "\n"
 
-    def caption(self) -> str:
-        """The alignment in one line."""
+    def caption(self, vetoed: str = VETOED) -> str:
+        """The alignment in one line; `vetoed` is what words that are never linked look like."""
         links = f"{len(self.links)} link{'' if len(self.links) == 1 else 's'}"
         if self.penalty is None:
             return f"{links} between equal words"
-        never = f"; {VETOED} never linked" if self.vetoed else ""
+        never = f"; {vetoed} never linked" if self.vetoed else ""
         return f"{links}, worth {self.worth:.2f} over the penalty {self.penalty:g}{never}"
 
     def _cell(self, u: int, v: int, value: float) -> str:

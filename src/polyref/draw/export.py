@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from itertools import groupby, pairwise
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from polyref.data.formats.jsonl import decimal_text
-from polyref.draw.figure import Figure, Panel
+from polyref.draw.figure import MARGIN, Figure, Panel
 from polyref.draw.layout import BADGE, FONT, Badge, Box, Station, Stretch, strokes
 from polyref.draw.network import arc_surfaces, reference_texts
 from polyref.draw.style import LIGHT, Theme, letter, shortened
@@ -60,15 +60,15 @@ def as_tikz(figure: Figure, theme: Theme) -> str:
     parts += [rf"\definecolor{{{name}}}{{HTML}}{{{colour[1:].upper()}}}" for name, colour in colours.items()]
     parts += [r"\begin{document}", rf"\begin{{tikzpicture}}[x={_SCALE}bp,y=-{_SCALE}bp,inner sep=0pt]"]
     parts.append(rf"\fill[paper] (0,0) rectangle ({figure.width:.1f},{figure.height:.1f});")
-    parts += [rf"\draw[rule] (26,{y:.1f}) -- ({figure.width - 26:.1f},{y:.1f});" for y in figure.rules]
+    parts += [rf"\draw[rule] ({MARGIN},{y:.1f}) -- ({figure.width - MARGIN:.1f},{y:.1f});" for y in figure.rules]
     parts += [rf"\fill[mark,rounded corners={5 * _SCALE}bp] {_rectangle(box)};" for box in figure.markers]
     for panel in figure.panels:
         parts += [rf"\begin{{scope}}[shift={{({panel.x:.1f},{panel.y:.1f})}}]", *_panel(panel, theme), r"\end{scope}"]
     parts += [_badge(badge, theme) for badge in figure.badges]
     for text in figure.texts:
-        tail = rf"\hspace{{0.6em}}\normalfont\color{{faint}}{in_tex(text.tail)}" if text.tail else ""
-        content = (r"\bfseries " if text.bold else "") + in_tex(text.text) + tail
-        parts.append(_node(text.x, text.y, "base west", text.size, text.tone, content))
+        content = (r"\bfseries " if text.bold else "") + in_tex(text.text)
+        anchor = "base east" if text.leftward else "base west"
+        parts.append(_node(text.x, text.y, anchor, text.size, text.tone, content))
     return "\n".join([*parts, r"\end{tikzpicture}", r"\end{document}"]) + "\n"
 
 
@@ -79,10 +79,8 @@ def in_tex(text: str) -> str:
 
 def _panel(panel: Panel, theme: Theme) -> Iterator[str]:
     drawn = panel.map
-    edges = set(pairwise(panel.way))
-    if edges:
-        marked = [stretch for stretch in drawn.stretches if stretch.edge in edges]
-        yield rf"\draw[mark,line width={(drawn.pitch + 9) * _SCALE:.1f}bp] {_path(marked)};"
+    if panel.way:
+        yield rf"\draw[mark,line width={(drawn.pitch + 9) * _SCALE:.1f}bp] {_path(drawn.along(panel.way))};"
     for reference, stretches in groupby(sorted(drawn.stretches, key=lambda s: s.reference), lambda s: s.reference):
         dashed = ",dash pattern=on 7bp off 2bp" if reference >= len(theme.lines) else ""
         style = f"line{reference % len(theme.lines)},line width={(drawn.pitch - 1.6) * _SCALE:.1f}bp{dashed}"

@@ -8,11 +8,11 @@ Not:  the map itself (layout.py), file formats (svg.py, export.py, page.py).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from polyref.draw.layout import BADGE, Badge, Box, Map, lay_out
-from polyref.draw.network import network_of, reference_texts, way_of
+from polyref.draw.network import Network, network_of, reference_texts, way_of, word_twice
 from polyref.draw.style import broken_into_lines, letter, text_width
 from polyref.errors import SettingsError
 from polyref.lattice import Sentence
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 Highlight = int | str | Sentence | None
 MOST_REFERENCES = 20
 MOST_WORDS = 1000
-_MARGIN = 26.0
+MARGIN = 16.0
 _TITLE = 17.0
 _SMALL = 13.0
 _CAPTION = 14.0
@@ -34,7 +34,7 @@ _LEADING = 1.5
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A line of text; `y` is its baseline. `tail` follows it, less loud."""
+    """A line of text that begins at `x`; `y` is its baseline. A leftward one runs from there to the left."""
 
     x: float
     y: float
@@ -42,7 +42,7 @@ class Text:
     size: float
     tone: Literal["ink", "faint"] = "ink"
     bold: bool = False
-    tail: str = ""
+    leftward: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,40 +104,56 @@ def draw_one(lattice: Lattice, highlight: Highlight, title: str | None, *, legen
     check_size(lattice)
     network = network_of(lattice)
     drawn = lay_out(network)
-    figure = Figure(max(drawn.width, _LEAST_WIDTH) + 2 * _MARGIN)
+    figure = Figure(max(drawn.width, _LEAST_WIDTH) + 2 * MARGIN)
     sentence = highlighted(lattice, highlight)
     y = _title(figure, title, size_of(lattice))
     way = way_of(lattice, network, sentence.words) if sentence else ()
-    figure.panels.append(Panel(_MARGIN, y, drawn, way))
-    figure.height = y + drawn.height + _MARGIN
+    figure.panels.append(_panel(figure, network, y, drawn, way))
+    figure.height = y + drawn.height + MARGIN
     if legend:
-        _legend(figure, y + drawn.height + 30, lattice, sentence)
+        _legend(figure, y + drawn.height + 30, lattice, network, sentence)
     return figure
+
+
+def _panel(
+    figure: Figure,
+    network: Network,
+    y: float,
+    drawn: Map,
+    way: tuple[int, ...] = (),
+    marked: frozenset[int] = frozenset(),
+) -> Panel:
+    """A map where its language begins: at the left margin, or at the right one."""
+    return Panel(figure.width - MARGIN - drawn.width if network.leftward else MARGIN, y, drawn, way, marked)
 
 
 def draw_steps(steps: Sequence[Step], title: str | None = None) -> Figure:
     """How a lattice comes about, as the paper's Figure 1 shows it: one map per step, with the linked words marked."""
     networks = [network_of(step.lattice) for step in steps]
     maps = [lay_out(network) for network in networks]
-    figure = Figure(max([_LEAST_WIDTH, *(drawn.width for drawn in maps)]) + 2 * _MARGIN)
+    figure = Figure(max([_LEAST_WIDTH, *(drawn.width for drawn in maps)]) + 2 * MARGIN)
     y = _title(figure, title, "")
     for number, (step, network, drawn) in enumerate(zip(steps, networks, maps, strict=True)):
         name = f"({chr(ord('a') + number)})"
         indent = text_width(name, _CAPTION, bold=True) + 8
-        figure.texts.append(Text(_MARGIN, y + 6, name, _CAPTION, bold=True))
-        for line in broken_into_lines(caption(step), _CAPTION, figure.width - 2 * _MARGIN - indent):
-            figure.texts.append(Text(_MARGIN + indent, y + 6, line, _CAPTION))
+        figure.texts.append(Text(MARGIN, y + 6, name, _CAPTION, bold=True))
+        for line in broken_into_lines(caption(step), _CAPTION, figure.width - 2 * MARGIN - indent):
+            figure.texts.append(Text(MARGIN + indent, y + 6, line, _CAPTION))
             y += _LEADING * _CAPTION
-        nodes = frozenset(network.word_nodes[arc] for arc in step.linked_arcs)
-        figure.panels.append(Panel(_MARGIN, y, drawn, marked=nodes))
+        figure.panels.append(_panel(figure, network, y, drawn, marked=linked_nodes(step, network)))
         y += drawn.height + 50
         figure.rules.append(y - 24)
-    _legend(figure, y, steps[-1].lattice, None)
-    figure.markers.append(Box(_MARGIN, figure.height - _MARGIN + 8, 2 * BADGE, 2 * BADGE))
-    x, baseline = _MARGIN + 2 * BADGE + 10, figure.height - _MARGIN + 8 + BADGE + 0.35 * _SMALL
+    _legend(figure, y, steps[-1].lattice, networks[-1], None)
+    figure.markers.append(Box(MARGIN, figure.height - MARGIN + 8, 2 * BADGE, 2 * BADGE))
+    x, baseline = MARGIN + 2 * BADGE + 10, figure.height - MARGIN + 8 + BADGE + 0.35 * _SMALL
     figure.texts.append(Text(x, baseline, "words that are linked in the step", _SMALL))
     figure.height += 2 * BADGE + 8
     return figure
+
+
+def linked_nodes(step: Step, network: Network) -> frozenset[int]:
+    """The words that a step linked."""
+    return frozenset(network.word_nodes[arc] for arc in step.linked_arcs)
 
 
 def caption(step: Step) -> str:
@@ -162,35 +178,44 @@ def size_of(lattice: Lattice) -> str:
 
 def _title(figure: Figure, title: str | None, subtitle: str) -> float:
     """Write title and subtitle over a figure; returns the height under them."""
-    y = _MARGIN
+    y = MARGIN
     if title:
-        for line in broken_into_lines(title, _TITLE * 1.12, figure.width - 2 * _MARGIN):
-            figure.texts.append(Text(_MARGIN, y + 0.8 * _TITLE, line, _TITLE, bold=True))
+        for line in broken_into_lines(title, _TITLE * 1.12, figure.width - 2 * MARGIN):
+            figure.texts.append(Text(MARGIN, y + 0.8 * _TITLE, line, _TITLE, bold=True))
             y += _LEADING * _TITLE
     if subtitle:
-        figure.texts.append(Text(_MARGIN, y + 0.8 * _SMALL, subtitle, _SMALL, "faint"))
+        figure.texts.append(Text(MARGIN, y + 0.8 * _SMALL, subtitle, _SMALL, "faint"))
         y += _LEADING * _SMALL
     figure.description = ". ".join(part for part in (title, subtitle) if part)
-    return y + 10 if y > _MARGIN else y
+    return y + 10 if y > MARGIN else y
 
 
-def _legend(figure: Figure, y: float, lattice: Lattice, sentence: Sentence | None) -> None:
+def _legend(figure: Figure, y: float, lattice: Lattice, network: Network, sentence: Sentence | None) -> None:
     """Each reference in full, and the highlighted sentence with its score; sets the figure's height."""
-    x = _MARGIN + 2 * BADGE + 10
-    room = figure.width - x - _MARGIN
-    for reference, text in enumerate(reference_texts(lattice)):
-        figure.badges.append(Badge(reference, _MARGIN + BADGE, y + BADGE))
-        for line in broken_into_lines(text, _SMALL, room):
-            figure.texts.append(Text(x, y + BADGE + 0.35 * _SMALL, line, _SMALL))
+    indent = 2 * BADGE + 10
+    room = figure.width - 2 * MARGIN - indent
+    leftward = network.leftward
+    edge = figure.width - MARGIN if leftward else MARGIN  # where lines begin
+    x, badge, box = (edge - indent, edge - BADGE, edge - 2 * BADGE) if leftward else (edge + indent, edge + BADGE, edge)
+
+    def write(text: str, tone: Literal["ink", "faint"] = "ink", *, bold: bool = False) -> None:
+        nonlocal y
+        for line in broken_into_lines(text, _SMALL * (1.12 if bold else 1), room):
+            figure.texts.append(Text(x, y + BADGE + 0.35 * _SMALL, line, _SMALL, tone, bold, leftward))
             y += _LEADING * _SMALL
+
+    for reference, text in enumerate(reference_texts(lattice)):
+        figure.badges.append(Badge(reference, badge, y + BADGE))
+        write(text)
         y += 3
     if sentence is not None:
         y += 6
-        score = f"BLEU {sentence.bleu:.1f}"
-        lines = broken_into_lines(sentence.text, _SMALL * 1.12, room - text_width(score, _SMALL) - _SMALL)
-        figure.markers.append(Box(_MARGIN, y, 2 * BADGE, len(lines) * _LEADING * _SMALL - 3))
-        for line in lines:
-            figure.texts.append(Text(x, y + BADGE + 0.35 * _SMALL, line, _SMALL, bold=True))
-            y += _LEADING * _SMALL
-        figure.texts[-1] = replace(figure.texts[-1], tail=score)
-    figure.height = y + _MARGIN - 6
+        top = y
+        write(sentence.text, bold=True)
+        figure.markers.append(Box(box, top, 2 * BADGE, y - top - 3))
+        is_gold = any(sentence.words == tokens.words for tokens in lattice.tokens)
+        write(f"{'' if is_gold else 'New sentence: '}BLEU {sentence.bleu:.1f} against the references", "faint")
+    if why := word_twice(network):
+        y += 6
+        write(why, "faint")
+    figure.height = y + MARGIN - 6

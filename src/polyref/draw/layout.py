@@ -9,19 +9,18 @@ Not:  the order in a column (network.py), file formats (svg.py, export.py), what
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from itertools import accumulate, pairwise
+from dataclasses import dataclass, field, replace
+from itertools import accumulate, pairwise, takewhile
 
 from polyref.draw.network import Column, Element, Kind, Network, arrange
 from polyref.draw.style import shortened, text_width
 
 FONT = 14.0
 WORD_HEIGHT = 25.0
-WIDEST_ROW = 1700.0
+WIDEST_ROW = 868.0  # with its margins, a picture is as wide as a page shows it: 900 points
 BADGE = 8.5  # the radius of a reference's letter at the head of its line
-_GAPS_TRIED = (26.0, 34.0, 44.0, 56.0)  # how wide the gap between two columns may turn out, on average
-LEAD_IN = (0, 0)  # the edge of a line between its letter and the first node or column of a row
-_WORD_PADDING = 9.0
+_GAPS_TRIED = (22.0, 26.0, 34.0, 44.0, 56.0)  # how wide the gap between two columns may turn out, on average
+_WORD_PADDING = 7.0
 _BADGE_PITCH = 20.0
 _ROW_GAP = 44.0
 _ROUNDS = 12
@@ -51,7 +50,10 @@ class Station:
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """A part of a reference's line, level at both ends. `edge`: the nodes that it leads from and to."""
+    """A part of a reference's line, level at both ends. `edge`: the nodes that it leads from and to.
+
+    In the fan, where a row begins, each line comes from its own letter.
+    """
 
     reference: int
     edge: tuple[int, int]
@@ -59,6 +61,7 @@ class Stretch:
     y1: float
     x2: float
     y2: float
+    in_fan: bool = False
 
 
 def strokes(stretches: Iterable[Stretch]) -> Iterator[tuple[bool, Stretch]]:
@@ -90,6 +93,32 @@ class Map:
     stretches: list[Stretch]
     badges: list[Badge]
 
+    def along(self, way: Sequence[int]) -> list[Stretch]:
+        """The stretches that a sentence runs along; in the fan, only the line that goes on with it for longest."""
+        edges = list(pairwise(way))
+        lines: dict[int, set[tuple[int, int]]] = {}
+        for stretch in self.stretches:
+            lines.setdefault(stretch.reference, set()).add(stretch.edge)
+
+        def leading_at(n: int) -> int:
+            return max(lines, key=lambda line: (len(list(takewhile(lines[line].__contains__, edges[n:]))), -line))
+
+        leading = {edge: leading_at(n) for n, edge in enumerate(edges)}
+        return [
+            stretch
+            for stretch in self.stretches
+            if stretch.edge in leading and (not stretch.in_fan or stretch.reference == leading[stretch.edge])
+        ]
+
+    def mirrored(self) -> Map:
+        """The same from right to left."""
+        return replace(
+            self,
+            stations=[replace(s, box=replace(s.box, x=self.width - s.box.x - s.box.width)) for s in self.stations],
+            stretches=[replace(s, x1=self.width - s.x1, x2=self.width - s.x2) for s in self.stretches],
+            badges=[replace(badge, x=self.width - badge.x) for badge in self.badges],
+        )
+
 
 def lay_out(network: Network, widest: float = WIDEST_ROW) -> Map:
     """The map of a network; it does not depend on which sentence is highlighted."""
@@ -110,7 +139,8 @@ def lay_out(network: Network, widest: float = WIDEST_ROW) -> Map:
         stretches += row.stretches(top)
         badges += row.badges(top)
         top += row.height + _ROW_GAP
-    return Map(max(row.width for row in rows), top - _ROW_GAP, pitch, stations, stretches, badges)
+    drawn = Map(max(row.width for row in rows), top - _ROW_GAP, pitch, stations, stretches, badges)
+    return drawn.mirrored() if network.leftward else drawn
 
 
 def _node_width(network: Network, element: Element) -> float:
@@ -179,8 +209,8 @@ class _Row:
         shown = list(columns[first:end])
         if first:
             # A row that goes on from the one above begins with all its lines apart, each at its letter.
-            order = [r for element in columns[first] for r in element.references]
-            shown.insert(0, [Element((r,), None, LEAD_IN) for r in order])
+            left, right = ({r: e.edge for e in columns[c] for r in e.references} for c in (first - 1, first))
+            shown.insert(0, [Element((r,), None, (left[r][0], right[r][1])) for r in sorted(right)])
             self.widths.insert(0, 0.0)
         self.pieces = [[self._piece(element, c) for element in column] for c, column in enumerate(shown)]
         _set_heights(self.pieces)
@@ -191,7 +221,7 @@ class _Row:
         self.x = [2 * BADGE + (6.0 if self.widths[0] else 2.0)]
         for before, after, width in zip(self.at, self.at[1:], self.widths, strict=False):
             steepest = max((abs(before[r] - after[r]) for r in before.keys() & after.keys()), default=0.0)
-            self.x.append(self.x[-1] + width + min(max(18.0, 14.0 + 0.42 * steepest), 70.0))
+            self.x.append(self.x[-1] + width + min(max(16.0, 12.0 + 0.36 * steepest), 56.0))
         self.width = self.x[-1] + self.widths[-1] + (_RUN_OUT if self.elements[-1] else 2.0)
 
     def _piece(self, element: Element, column: int) -> _Piece:
@@ -228,18 +258,17 @@ class _Row:
 
     def _stretches_of(self, reference: int, top: float) -> Iterator[Stretch]:
         """A line from its letter to its end, or to where the row ends. Inside a node's column it is cut at the node."""
-        x, y, edge = BADGE, top + self.at[0][reference], LEAD_IN
+        x, y, edge = BADGE, top + self.at[0][reference], self.elements[0][reference].edge
         for c, left in enumerate(self.x):
             element, after = self.elements[c][reference], self.elements[c + 1].get(reference)
             here = top + self.at[c][reference]
             middle, right = left + self.widths[c] / 2, left + self.widths[c]
-            yield Stretch(reference, edge, x, y, left, here)
-            yield Stretch(reference, edge, left, here, middle, here)
+            yield Stretch(reference, edge, x, y, left, here, c <= 1)
+            yield Stretch(reference, edge, left, here, middle, here, c == 0 or (c == 1 and element.node is not None))
             if after is None:
                 return  # it ends here
-            is_lead_in = c == 0 and element.node is None
-            edge = LEAD_IN if is_lead_in else (element.edge[0], after.edge[1])
-            yield Stretch(reference, edge, middle, here, right, here)
+            edge = element.edge[0], after.edge[1]
+            yield Stretch(reference, edge, middle, here, right, here, c == 0)
             x, y = right, here
         yield Stretch(reference, edge, x, y, x + _RUN_OUT, y)
 
@@ -337,7 +366,17 @@ def _tie(columns: Sequence[Sequence[_Piece]], joins: Sequence[_Join]) -> None:
     before: dict[_Piece, _Join] = {}
     tied: set[_Piece] = set()
     ties: dict[int, list[tuple[int, int]]] = {}
-    for join in sorted(joins, key=lambda join: -join.weight):
+    fans: dict[_Piece, list[int]] = {}
+    for join in joins:
+        if join.column == 0:
+            fans.setdefault(join.right, []).append(join.places[0])
+
+    def rank(join: _Join) -> tuple[float, ...]:
+        """Heavy ones first; of letters that lead to one bundle, the middle one, so that the fan is even."""
+        fan = fans[join.right] if join.column == 0 else [join.places[0]]
+        return -join.weight, -len(fan), abs(join.places[0] - sum(fan) / len(fan))
+
+    for join in sorted(joins, key=rank):
         n, m = join.places
         of_column = ties.setdefault(join.column, [])
         crosses = any((n - a) * (m - b) < 0 for a, b in of_column)

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, Literal
 
+from polyref.draw.style import runs_leftward, shortened
 from polyref.lattice import START
 from polyref.text.tokens import join
 
@@ -64,6 +65,7 @@ class Network:
     crossings: dict[int, int]  # by state
     ends: dict[int, int]  # by final state
     targets: list[int]  # for each arc, its state
+    leftward: bool  # whether its language is written from right to left
 
     def way(self, arcs: Iterable[int]) -> list[int]:
         """The nodes of a sentence that is given by its arcs."""
@@ -83,9 +85,11 @@ def network_of(lattice: Lattice) -> Network:
     columns = _state_columns([(arc.source, arc.target) for arc in arcs], lattice.states)
     ins, outs = Counter(arc.target for arc in arcs), Counter(arc.source for arc in arcs)
     outs.update(lattice.finals)
-    network = Network([Node("start", "", 0)], [], [], {}, {}, [arc.target for arc in arcs])
+    labels = arc_surfaces(lattice)
+    targets = [arc.target for arc in arcs]
+    network = Network([Node("start", "", 0)], [], [], {}, {}, targets, runs_leftward(labels))
     nodes = network.nodes
-    for arc, label in zip(arcs, arc_surfaces(lattice), strict=True):
+    for arc, label in zip(arcs, labels, strict=True):
         network.word_nodes.append(len(nodes))
         first, last = 2 * columns[arc.source] + 1, 2 * columns[arc.target] - 1
         nodes.append(Node("word", label, first + (last - first) // 4 * 2))
@@ -129,6 +133,16 @@ def way_of(lattice: Lattice, network: Network, words: Sequence[str]) -> tuple[in
     return tuple(network.way(way))
 
 
+def word_twice(network: Network) -> str | None:
+    """Why a word stands twice, in a sentence with an example; None where none does."""
+    seen = Counter(node.label.casefold() for node in network.nodes if node.kind == "word")
+    twice = [word for word, count in seen.items() if count > 1]
+    if not twice:
+        return None
+    such = shortened(max(twice, key=lambda word: (len(word), -seen[word])))
+    return f"A word that stands twice, such as “{such}”, is in two states: not merged, since order or context differ."
+
+
 @dataclass(frozen=True, slots=True)
 class Element:
     """`references`: the lines through it, from top to bottom. `node` is None where they pass from `edge` to `edge`."""
@@ -143,7 +157,10 @@ Group = dict[int, tuple[int, int]]  # for each line in a column, the edge that i
 
 
 def arrange(network: Network) -> list[Column]:
-    """The columns of a network, each in an order that keeps crossings few. The same network gives the same order."""
+    """The columns of a network, each in an order that keeps crossings few. The same network gives the same order.
+
+    In the first column, where the letters are, lines are in the order of the references.
+    """
     groups = _groups(network)
     orders = best = [_regrouped(group, dict.fromkeys(group, 0)) for group in groups]
     fewest: int | None = None
@@ -188,7 +205,7 @@ def _regrouped(group: Group, wanted: Mapping[int, float]) -> list[int]:
 
 def _sweep(groups: Sequence[Group], orders: list[list[int]], *, forward: bool) -> None:
     """Order each column by the one before it, or behind it: each element where its lines are on average."""
-    columns = range(1, len(groups)) if forward else range(len(groups) - 2, -1, -1)
+    columns = range(1, len(groups)) if forward else range(len(groups) - 2, 0, -1)
     for column in columns:
         beside = orders[column - 1 if forward else column + 1]
         here = orders[column]
@@ -218,7 +235,7 @@ def _swap_neighbours(groups: Sequence[Group], orders: list[list[int]]) -> None:
     def cost(column: int) -> int:
         return sum(_crossings(groups, orders, left) for left in (column - 1, column) if 0 <= left < len(groups) - 1)
 
-    for column, group in enumerate(groups):
+    for column, group in enumerate(groups[1:], 1):
         now = cost(column)
         better = now > 0
         while better:

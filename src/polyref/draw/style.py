@@ -10,6 +10,8 @@ them. Lines eleven to twenty take the same colours again, dashed.
 from __future__ import annotations
 
 import unicodedata
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
@@ -32,7 +34,7 @@ class Theme:
 
     def on_line(self, reference: int) -> str:
         """The colour of a letter on a line's own colour."""
-        return "#ffffff" if _luminance(self.line(reference)) < 0.36 else "#14161a"
+        return readable_on(self.line(reference))
 
 
 _LINES = (  # on light paper, and on dark
@@ -57,6 +59,23 @@ def _luminance(colour: str) -> float:
     parts = [int(colour[n : n + 2], 16) / 255 for n in (1, 3, 5)]
     linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(one: str, other: str) -> float:
+    """The contrast of two colours as WCAG counts it, 1 to 21; text needs 4.5."""
+    darker, lighter = sorted((_luminance(one), _luminance(other)))
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+def readable_on(ground: str) -> str:
+    """White or near black: whichever can be read better on a colour."""
+    return max("#ffffff", "#0b0c0e", key=lambda colour: contrast(colour, ground))
+
+
+def runs_leftward(texts: Iterable[str]) -> bool:
+    """Whether texts are written from right to left, as most of their letters say."""
+    directions = Counter(unicodedata.bidirectional(character) for text in texts for character in text)
+    return directions["R"] + directions["AL"] > directions["L"]
 
 
 def letter(reference: int) -> str:
@@ -100,6 +119,8 @@ def _width(character: str) -> float:
     base = unicodedata.normalize("NFD", character)[0]
     if base != character:
         return _width(base)
+    if unicodedata.bidirectional(character) in ("R", "AL"):
+        return 0.34 if character in "יוזן" else 0.6  # Hebrew and Arabic letters are narrow, or joined
     if category == "So":
         return 1.3  # pictures, as of faces, are wider than any letter
     return 0.70 if category[0] in "LN" else 0.85

@@ -13,16 +13,27 @@ import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
-from itertools import pairwise
 from pathlib import Path
 
-from polyref.draw.figure import Figure, Panel
+from polyref.draw.figure import MARGIN, Figure, Panel
 from polyref.draw.layout import BADGE, FONT, Badge, Station, Stretch, strokes
-from polyref.draw.style import DARK, FONTS, THEMES, Theme, ThemeName, is_certain, letter, shortened, text_width
+from polyref.draw.style import (
+    DARK,
+    FONTS,
+    THEMES,
+    Theme,
+    ThemeName,
+    is_certain,
+    letter,
+    runs_leftward,
+    shortened,
+    text_width,
+)
 from polyref.errors import MissingExtraError, OutputError, SettingsError
 
 MOST_IN_TITLE = 1000  # characters of a word that shows when it is pointed at
 _MOST_PIXELS = 50_000_000  # 200 MB while it is drawn
+_UNSHOWN = re.compile("[\\x00-\\x1f\\x7f-\\x9f\\u2028-\\u202e\\u2066-\\u2069\\ud800-\\udfff\\ufffe\\uffff]")
 _SIZE = re.compile(r'^<svg [^>]* width="(\d+)" height="(\d+)"')
 _RENDER = """
 import sys, resvg_py
@@ -30,15 +41,17 @@ sys.stdout.buffer.write(bytes(resvg_py.svg_to_bytes(svg_string=sys.stdin.buffer.
 """
 
 
-def as_svg(figure: Figure, theme_name: ThemeName = "auto", *, ways: Sequence[Sequence[int]] = ()) -> str:
+def as_svg(figure: Figure, theme_name: ThemeName = "auto", *, ways: Sequence[Sequence[int]] | None = None) -> str:
     """The figure as one <svg> element. "auto" is light, and dark where the reader's system is set to dark.
 
-    `ways` are sentences that a page can show in the first map: their strokes are there, each with its `data-way`.
+    `ways`: for a page, which has the style of `dark_style` itself. They are sentences that it can show in the first
+    map: their strokes are there, each with its `data-way`, and the first one is on.
     """
     theme = THEMES[theme_name]
-    parts = svg_head(figure.width, figure.height, figure.description, theme_name, _dark_rules())
+    dark = _dark_rules() if ways is None else {}
+    parts = svg_head(figure.width, figure.height, figure.description, theme_name, dark)
     parts += [
-        f'<path class="rule" d="M26 {y:.1f}H{figure.width - 26:.1f}" stroke="{theme.rule}" stroke-width="1"/>'
+        f'<path class="rule" d="M{MARGIN} {y:.1f}H{figure.width - MARGIN:.1f}" stroke="{theme.rule}" stroke-width="1"/>'
         for y in figure.rules
     ]
     parts += [
@@ -47,14 +60,14 @@ def as_svg(figure: Figure, theme_name: ThemeName = "auto", *, ways: Sequence[Seq
         for box in figure.markers
     ]
     for number, panel in enumerate(figure.panels):
-        parts += _panel(panel, theme, () if number else ways)
+        parts += _panel(panel, theme, () if number else ways or ())
     parts += [_badge(badge, theme) for badge in figure.badges]
     for text in figure.texts:
-        tail = ""
-        if text.tail:
-            tail = f'<tspan class="faint" dx="9" font-weight="normal" fill="{theme.faint}">{visible(text.tail)}</tspan>'
         colour = theme.ink if text.tone == "ink" else theme.faint
-        parts.append(svg_text(text.x, text.y, text.text, text.size, text.tone, colour, bold=text.bold, tail=tail))
+        written = svg_text(
+            text.x, text.y, text.text, text.size, text.tone, colour, bold=text.bold, leftward=text.leftward
+        )
+        parts.append(written)
     return "\n".join([*parts, "</svg>"]) + "\n"
 
 
@@ -88,10 +101,19 @@ def svg_head(width: float, height: float, description: str, theme: ThemeName, da
         f'height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}" font-family="{FONTS}">',
         f"<title>{visible(shortened(description, MOST_IN_TITLE))}</title>",
     ]
-    if theme == "auto":
-        rules = "".join(f".polyref-auto {name}{{{rule}}}" for name, rule in dark.items())
-        parts.append(f"<style>@media (prefers-color-scheme: dark) {{{rules}}}</style>")
+    if theme == "auto" and dark:
+        parts.append(f"<style>{_when_dark(dark)}</style>")
     return [*parts, f'<rect class="paper" width="100%" height="100%" fill="{THEMES[theme].paper}"/>']
+
+
+def dark_style() -> str:
+    """What a page needs for maps of the theme auto."""
+    return _when_dark(_dark_rules())
+
+
+def _when_dark(rules: Mapping[str, str]) -> str:
+    written = "".join(f".polyref-auto {name}{{{rule}}}" for name, rule in rules.items())
+    return f"@media (prefers-color-scheme: dark) {{{written}}}"
 
 
 def svg_text(
@@ -104,16 +126,22 @@ def svg_text(
     more: str = "",
     *,
     bold: bool = False,
+    leftward: bool = False,
     tail: str = "",
 ) -> str:
     """A line of text. Where its width is a guess, the reader's font must keep to it."""
+    shown = visible(text)
+    if leftward:
+        # Characters, not the attribute "direction": renderers that do not know it turn the text as well.
+        turn = "\u2067" if runs_leftward([text]) else "\u2066"
+        shown, more = f"{turn}{shown}\u2069", more + ' text-anchor="end"'
     if bold:
         more += ' font-weight="bold"'
     if not is_certain(text):
         more += f' textLength="{text_width(text, size, bold=bold):.1f}" lengthAdjust="spacingAndGlyphs"'
     return (
         f'<text class="{css_class}" x="{x:.1f}" y="{y:.1f}" font-size="{size:.0f}"{more} fill="{colour}">'
-        f"{visible(text)}{tail}</text>"
+        f"{shown}{tail}</text>"
     )
 
 
@@ -128,9 +156,8 @@ def svg_badge(x: float, y: float, radius: float, reference: int, theme: Theme) -
 
 
 def visible(text: str) -> str:
-    """A text as XML takes it: escaped, and what XML has no room for replaced."""
-    allowed = (c if c >= " " and c not in "\ufffe\uffff" and not "\ud800" <= c <= "\udfff" else "�" for c in text)
-    return escape("".join(allowed), quote=False)
+    """A text as XML takes it: escaped. What XML has no room for, and what turns the text around it, is replaced."""
+    return escape(_UNSHOWN.sub("�", text), quote=False)
 
 
 def _dark_rules() -> dict[str, str]:
@@ -159,7 +186,8 @@ def _panel(panel: Panel, theme: Theme, ways: Sequence[Sequence[int]]) -> Iterato
     if panel.way:
         yield _way_path(panel, panel.way, theme)
     for number, way in enumerate(ways):
-        yield _way_path(panel, way, theme, f' data-way="{number}"')
+        yield _way_path(panel, way, theme, f'"way{"" if number else " on"}" data-way="{number}"')
+    first = ways[0] if ways else ()
     yield f'<g fill="none" stroke-width="{drawn.pitch - 1.6:.1f}" stroke-linejoin="round">'
     for reference in sorted({stretch.reference for stretch in drawn.stretches}):
         path = _path(stretch for stretch in drawn.stretches if stretch.reference == reference)
@@ -170,17 +198,16 @@ def _panel(panel: Panel, theme: Theme, ways: Sequence[Sequence[int]]) -> Iterato
         )
     yield "</g>"
     for station in drawn.stations:
-        yield _station(station, theme, marked=station.node in panel.way or station.node in panel.marked)
+        marked = station.node in panel.way or station.node in panel.marked
+        yield _station(station, theme, marked=marked, on=station.node in first)
     yield from (_badge(badge, theme) for badge in drawn.badges)
     yield "</g>"
 
 
-def _way_path(panel: Panel, way: Iterable[int], theme: Theme, data: str = "") -> str:
+def _way_path(panel: Panel, way: Sequence[int], theme: Theme, named: str = '"way"') -> str:
     """A broad stroke under the lines that a sentence runs along."""
-    edges = set(pairwise(way))
-    stretches = [stretch for stretch in panel.map.stretches if stretch.edge in edges]
     return (
-        f'<path class="way"{data} d="{_path(stretches)}" fill="none" stroke="{theme.marker}" '
+        f'<path class={named} d="{_path(panel.map.along(way))}" fill="none" stroke="{theme.marker}" '
         f'stroke-width="{panel.map.pitch + 9:.1f}" stroke-linejoin="round"/>'
     )
 
@@ -199,7 +226,8 @@ def _path(stretches: Iterable[Stretch]) -> str:
     return "".join(parts)
 
 
-def _station(station: Station, theme: Theme, *, marked: bool) -> str:
+def _station(station: Station, theme: Theme, *, marked: bool, on: bool) -> str:
+    """`marked` is drawn so; `on` is what a page can turn off."""
     box = station.box
     place = f'x="{box.x:.1f}" y="{box.y:.1f}" width="{box.width:.1f}" height="{box.height:.1f}"'
     if station.kind == "end":
@@ -219,7 +247,8 @@ def _station(station: Station, theme: Theme, *, marked: bool) -> str:
     x, y = box.x + box.width / 2, box.y + box.height / 2 + 0.35 * FONT
     text = svg_text(x, y, shortened(station.label), FONT, "ink", theme.ink, ' text-anchor="middle"', bold=marked)
     title = f"{visible(shortened(station.label, MOST_IN_TITLE))}: {names}"
-    return f'<g data-node="{station.node}"><title>{title}</title>{drawn}{text}</g>'
+    state = ' class="on"' if on else ""
+    return f'<g{state} data-node="{station.node}"><title>{title}</title>{drawn}{text}</g>'
 
 
 def _badge(badge: Badge, theme: Theme) -> str:
