@@ -16,7 +16,7 @@ import pytest
 import typer
 
 from benchmarks.joeynmt_stream import RECIPE
-from polyref import sample_examples, write
+from polyref import ExpandSettings, expand, sample_examples, write
 from polyref.cli.main import app
 from polyref.data import WriteSettings
 from polyref.schedule import ScheduleSettings
@@ -111,11 +111,12 @@ for arguments in json.load(sys.stdin):
 def test_the_streams_of_a_page_run(page: str, tmp_path: Path) -> None:
     """On a few examples, under the names that the page gives to its files."""
     commands = [one.arguments for one in STREAMS if one.page == page and "--fresh" not in one.arguments]
+    examples = list(expand(sample_examples()[:EXAMPLES], settings=ExpandSettings(keep_lattice=True)))
     for name in {name for arguments in commands for name in parsed(arguments)["files"]}:
         made = tmp_path / name
         made.parent.mkdir(parents=True, exist_ok=True)
         write(
-            list(sample_examples())[:EXAMPLES],
+            examples,
             made,
             settings=WriteSettings("karpathy" if made.suffix == ".json" else None),
         )

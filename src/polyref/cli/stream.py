@@ -29,7 +29,7 @@ from polyref.schedule.batches import BatchSettings, accounts
 from polyref.schedule.schedules import shown
 from polyref.settings import build, setting, settings
 
-StreamFormat = Literal["tsv", "jsonl", "parallel", "prompt-completion", "coco", "karpathy"]
+StreamFormat = Literal["tsv", "jsonl", "parallel", "prompt-completion", "preference", "coco", "karpathy"]
 _EPOCH = "{epoch}"
 
 
@@ -109,7 +109,11 @@ def stream(
         if count:
             _count(pairs, batch, share.epochs, as_json)
         else:
-            target.write(pairs)
+            with located(input.name):
+                target.write(pairs)
+            if target.format == "preference" and pairs.rejected.missing:
+                missing = o.counted(pairs.rejected.missing, "pair")
+                o.say(f"{missing} not written: their lattices have no sentence that the rules leave out")
         if pairs.short and settings.fresh is not None:
             wanted = f"{settings.fresh.per_example} fresh paths that pass"
             o.say(f"{o.counted(pairs.short, 'time')} an example had fewer than {wanted}, and they are repeated")
