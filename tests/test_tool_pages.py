@@ -16,7 +16,7 @@ import pytest
 import typer
 
 from benchmarks.joeynmt_stream import RECIPE
-from polyref import ExpandSettings, expand, sample_examples, write
+from polyref import ExpandSettings, expand, read, sample_examples, write
 from polyref.cli.main import app
 from polyref.data import WriteSettings
 from polyref.schedule import ScheduleSettings
@@ -124,6 +124,18 @@ def test_the_streams_of_a_page_run(page: str, tmp_path: Path) -> None:
         [sys.executable, "-c", RUN_ALL], input=json.dumps(commands), cwd=tmp_path, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_the_recipe_of_the_readme_fits_its_files(tmp_path: Path) -> None:
+    """The samples it trains on and the held-out ones have no input and no sentence in common."""
+    recipe = re.findall(r"```toml\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), flags=re.S)[0]
+    (tmp_path / "tiny.toml").write_text(recipe)
+    checked = json.dumps([["train", str(tmp_path / "tiny.toml"), "--check", "-o", str(tmp_path / "tiny")]])
+    done = subprocess.run([sys.executable, "-c", RUN_ALL], input=checked, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    files = [list(read(ROOT / "samples" / f"{name}.jsonl")) for name in ("weather", "weather-dev")]
+    said = [{one.source for one in file} | {gold.text for one in file for gold in one.references} for file in files]
+    assert len(said[0]) > 500 and said[0].isdisjoint(said[1])
 
 
 def test_links_of_the_pages_lead_somewhere() -> None:
