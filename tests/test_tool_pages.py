@@ -16,7 +16,7 @@ import pytest
 import typer
 
 from benchmarks.joeynmt_stream import RECIPE
-from polyref import sample_examples, write
+from polyref import ExpandSettings, expand, read, sample_examples, write
 from polyref.cli.main import app
 from polyref.data import WriteSettings
 from polyref.schedule import ScheduleSettings
@@ -111,11 +111,12 @@ for arguments in json.load(sys.stdin):
 def test_the_streams_of_a_page_run(page: str, tmp_path: Path) -> None:
     """On a few examples, under the names that the page gives to its files."""
     commands = [one.arguments for one in STREAMS if one.page == page and "--fresh" not in one.arguments]
+    examples = list(expand(sample_examples()[:EXAMPLES], settings=ExpandSettings(keep_lattice=True)))
     for name in {name for arguments in commands for name in parsed(arguments)["files"]}:
         made = tmp_path / name
         made.parent.mkdir(parents=True, exist_ok=True)
         write(
-            list(sample_examples())[:EXAMPLES],
+            examples,
             made,
             settings=WriteSettings("karpathy" if made.suffix == ".json" else None),
         )
@@ -123,6 +124,18 @@ def test_the_streams_of_a_page_run(page: str, tmp_path: Path) -> None:
         [sys.executable, "-c", RUN_ALL], input=json.dumps(commands), cwd=tmp_path, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_the_recipe_of_the_readme_fits_its_files(tmp_path: Path) -> None:
+    """The samples it trains on and the held-out ones have no input and no sentence in common."""
+    recipe = re.findall(r"```toml\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), flags=re.S)[0]
+    (tmp_path / "tiny.toml").write_text(recipe)
+    checked = json.dumps([["train", str(tmp_path / "tiny.toml"), "--check", "-o", str(tmp_path / "tiny")]])
+    done = subprocess.run([sys.executable, "-c", RUN_ALL], input=checked, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    files = [list(read(ROOT / "samples" / f"{name}.jsonl")) for name in ("weather", "weather-dev")]
+    said = [{one.source for one in file} | {gold.text for one in file for gold in one.references} for file in files]
+    assert len(said[0]) > 500 and said[0].isdisjoint(said[1])
 
 
 def test_links_of_the_pages_lead_somewhere() -> None:

@@ -128,11 +128,11 @@ def _source(
     example: Example, settings: FreshSettings, search: SearchSettings, epoch: int, engine: Engine | AutoEngine
 ) -> _Source:
     if settings.by == "rank":
-        lattice = _lattice_of(example, engine, share=1.0)
+        lattice = lattice_of(example, engine, share=1.0)
         size = max(RANKED, settings.per_example)
         return _Source(lattice, iter(_best(lattice, size, search)), min((epoch + 1) * settings.per_example, size))
     # Without alignment and search, less is left that the kernels do faster.
-    lattice = _lattice_of(example, engine, share=1 / 8)
+    lattice = lattice_of(example, engine, share=1 / 8)
     # One number for an example in an epoch, the same on every machine.
     text = f"{search.seed} {epoch} {example.id}".encode("utf-8", "surrogatepass")
     generator = random.Random(int.from_bytes(hashlib.blake2b(text, digest_size=16).digest(), "little"))
@@ -140,7 +140,8 @@ def _source(
     return _Source(lattice, islice(_shuffled(lattice, generator, settings, search), most), settings.per_example)
 
 
-def _lattice_of(example: Example, engine: Engine | AutoEngine, *, share: float) -> Lattice:
+def lattice_of(example: Example, engine: Engine | AutoEngine, *, share: float) -> Lattice:
+    """The kept lattice of an example, with the rules that were kept; `share` is that of `AutoEngine.choose`."""
     kept = None if example.lattice is None else example.lattice.kept
     if example.lattice is None or kept is None:
         problem = f'the example "{example.id}" has no kept lattice'

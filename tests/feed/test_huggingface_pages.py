@@ -48,10 +48,11 @@ def test_the_page_about_hugging_face_runs(run_page):
 
 def test_the_page_about_trl_runs_up_to_the_block_that_it_says_is_not_run(run_page):
     found = blocks("trl.md")
-    is_run = ["import SFTConfig" not in code for _, code in found]
+    is_run = ["from trl import" not in code for _, code in found]
     assert is_run == [True] * (len(found) - 1) + [False]
     assert [before for (before, _), runs in zip(found, is_run, strict=True) if not runs] == ["Not run by the tests:"]
     names, printed = run_page("trl.md", [code for _, code in found[:-1]])
     assert "'completion': [{'content': " in printed or "'completion': [{'role': 'assistant'" in printed
     assert len(names["train"]) == 3 * 16
     assert names["train"].column_names == ["prompt", "completion"]
+    assert names["preferences"].column_names == ["prompt", "chosen", "rejected", "reason"]

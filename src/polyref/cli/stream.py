@@ -29,7 +29,7 @@ from polyref.schedule.batches import BatchSettings, accounts
 from polyref.schedule.schedules import shown
 from polyref.settings import build, setting, settings
 
-StreamFormat = Literal["tsv", "jsonl", "parallel", "prompt-completion", "coco", "karpathy"]
+StreamFormat = Literal["tsv", "jsonl", "parallel", "prompt-completion", "preference", "coco", "karpathy"]
 _EPOCH = "{epoch}"
 
 
@@ -108,9 +108,13 @@ def stream(
             if share.pair_format is None:
                 o.say_usual_format(output, "TSV", "--format")
             beside = o.beside(output)
-            facts = target.write(pairs)
+            with located(input.name):
+                facts = target.write(pairs)
             if as_json:  # a person who asks for pairs wants nothing else
                 o.summarise(facts, "", as_json=True, stream=beside)
+            if target.format == "preference" and pairs.rejected.missing:
+                missing = o.counted(pairs.rejected.missing, "pair")
+                o.say(f"{missing} not written: their lattices have no sentence that the rules leave out")
         if pairs.short and settings.fresh is not None:
             wanted = f"{settings.fresh.per_example} fresh paths that pass"
             o.say(f"{o.counted(pairs.short, 'time')} an example had fewer than {wanted}, and they are repeated")

@@ -1,8 +1,8 @@
 """Feed Hugging Face: data sets, `Dataset.map`, and scores for `compute_metrics`.
 
 In:   a `datasets.Dataset` with one row per example, or examples; a stream; tokens that a trainer has generated.
-Out:  examples; a data set with the columns that the same examples have in Parquet; prompts and completions; columns of
-      pseudo-references; scores.
+Out:  examples; a data set with the columns that the same examples have in Parquet; prompts with completions or
+      preferences; columns of pseudo-references; scores.
 Not:  what columns mean (data/formats/parquet.py), expanding (expansion.py), `Trainer` (trainer.py).
 
 Data sets go through a Parquet file in the temporary folder, so that both rules are those of Parquet, and memory does
@@ -30,7 +30,7 @@ from polyref.encode import open_encoder
 from polyref.errors import InputError, SettingsError, load_extra
 from polyref.example import Example
 from polyref.expansion import ExpandSettings, Tools, expand, usage_of
-from polyref.feed.lines import prompt_completion
+from polyref.feed.lines import preferences, prompt_completion
 from polyref.feed.stream import Stream
 from polyref.files import passing_folder
 from polyref.judge import EXAMPLES_READ, Usage
@@ -108,8 +108,20 @@ def prompt_dataset(stream: Stream, epoch: int = 0, *, separator: str = " ") -> D
 
     Sources that are texts give texts; sources that are messages give messages. See `prompt_completion`.
     """
+    return _prompts(prompt_completion(pair, separator=separator) for pair in stream.epoch(epoch))
+
+
+def preference_dataset(stream: Stream, epoch: int = 0, *, separator: str = " ") -> Dataset:
+    """The pairs of an epoch in their order, with the columns "prompt", "chosen", "rejected" and "reason".
+
+    Pairs without a sentence to reject are left out. See `preferences`.
+    """
+    blocks = stream.schedule.blocks(epoch, size=_AT_ONCE)
+    return _prompts(record for block in blocks for record in preferences(stream, block, separator=separator))
+
+
+def _prompts(records: Iterator[dict[str, Any]]) -> Dataset:
     datasets, arrow = _datasets(), pyarrow()
-    records = (prompt_completion(pair, separator=separator) for pair in stream.epoch(epoch))
     tables, kinds = [], set()
     while some := list(islice(records, _AT_ONCE)):
         kinds |= {type(record["prompt"]) for record in some}

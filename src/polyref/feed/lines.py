@@ -1,8 +1,8 @@
 """The pairs of an epoch as lines of text, for trainers that read files or pipes.
 
 In:   a stream, an epoch, a format.
-Out:  bytes, many lines at a time; prompts and completions; examples with the references of an epoch, for formats that
-      know examples.
+Out:  bytes, many lines at a time; prompts with completions or preferences; examples with the references of an epoch,
+      for formats that know examples.
 Not:  where they go (cli/stream.py).
 """
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 from itertools import chain, groupby, repeat
@@ -21,7 +21,7 @@ from polyref.example import Example, Reference
 from polyref.feed.stream import Pair, Stream
 from polyref.schedule import Pairs
 
-LineFormat = Literal["tsv", "jsonl", "parallel", "prompt-completion"]
+LineFormat = Literal["tsv", "jsonl", "parallel", "prompt-completion", "preference"]
 
 _AT_ONCE = 1 << 14  # pairs
 _AT_ONCE_OF_LARGE = 1 << 18  # they are read from one end of a large file to the other
@@ -76,20 +76,21 @@ def _record(pair: Pair) -> dict[str, Any]:
     return record if pair.bleu is None else {**record, "bleu": pair.bleu}
 
 
-def _json(stream: Stream, block: Pairs, record: Callable[[Pair], dict[str, Any]]) -> list[bytes]:
+def _json(records: Iterable[dict[str, Any]]) -> list[bytes]:
     dump = json.JSONEncoder(ensure_ascii=False).encode
-    return ["".join([dump(record(pair)) + "\n" for pair in stream.some(block)]).encode()]
+    return ["".join([dump(record) + "\n" for record in records]).encode()]
 
 
 _WRITERS: dict[LineFormat, Callable[[Stream, Pairs], list[bytes]]] = {
     "tsv": _tsv,
-    "jsonl": lambda stream, block: _json(stream, block, _record),
+    "jsonl": lambda stream, block: _json(map(_record, stream.some(block))),
     "parallel": _parallel,
-    "prompt-completion": lambda stream, block: _json(stream, block, prompt_completion),
+    "prompt-completion": lambda stream, block: _json(map(prompt_completion, stream.some(block))),
+    "preference": lambda stream, block: _json(preferences(stream, block)),
 }
 
 
-# -- prompts and completions ----------------------------------------------------------------------------------------
+# -- prompts --------------------------------------------------------------------------------------------------------
 
 
 def prompt_completion(pair: Pair, *, separator: str = " ") -> dict[str, Any]:
@@ -104,6 +105,20 @@ def prompt_completion(pair: Pair, *, separator: str = " ") -> dict[str, Any]:
         return {"prompt": source, "completion": reference if is_apart else separator + reference}
     _check_messages(source, pair.id)
     return {"prompt": source, "completion": [{"role": "assistant", "content": reference}]}
+
+
+def preferences(stream: Stream, block: Pairs, *, separator: str = " ") -> Iterator[dict[str, Any]]:
+    """Some pairs as DPO and its kin want them: the reference is chosen, a sentence that the rules leave out rejected.
+
+    A pair whose lattice has no such sentence gives no record. The forms are those of `prompt_completion`.
+    """
+    pairs = stream.some(block)
+    for pair, rejected in zip(pairs, stream.rejected.of(block, [pair.reference for pair in pairs]), strict=True):
+        if rejected is not None:
+            chosen = prompt_completion(pair, separator=separator)
+            other = prompt_completion(replace(pair, reference=rejected.text), separator=separator)
+            texts = {"prompt": chosen["prompt"], "chosen": chosen["completion"], "rejected": other["completion"]}
+            yield {**texts, "reason": rejected.reason}
 
 
 def _check_messages(source: Any, id: str) -> None:

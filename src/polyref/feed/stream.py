@@ -28,6 +28,7 @@ from polyref.data.reading import Paths
 from polyref.errors import InputError, SettingsError
 from polyref.example import Example
 from polyref.expansion import Tools
+from polyref.feed.rejected import Rejected
 from polyref.feed.soft import Choice, SoftSettings, choices_of
 from polyref.files import writing
 from polyref.fresh import FreshSettings, draw_fresh
@@ -186,6 +187,11 @@ class Stream:
         if settings.weights is not None:  # judgements are no part of the corpus' own fingerprint
             named += hashlib.blake2b(np.asarray(self.schedule.sizes.weights).tobytes()).hexdigest()
         return named
+
+    @cached_property
+    def rejected(self) -> Rejected:
+        """What the rules of content leave out, to be learned from by contrast; refused without kept lattices."""
+        return Rejected(self.corpus, self.settings.schedule.seed, self.tools)
 
     @property
     def short(self) -> int:

@@ -5,10 +5,21 @@ A module imports only from those before it in this order:
     usage      what a file tells about its words
     content    the rules of an example, which the search applies
     seams      how well a sentence holds together, by a language model
-    choice     the best sentences that pass
+    choice     the best sentences that pass, or that the rules leave out
 """
 
-from polyref.judge.choice import LOOKED_AT, Chosen, LanguageModel, Reader, choose, choose_read, judged, written
+from polyref.judge.choice import (
+    LOOKED_AT,
+    Chosen,
+    LanguageModel,
+    LeftOut,
+    Reader,
+    choose,
+    choose_read,
+    judged,
+    left_out,
+    written,
+)
 from polyref.judge.content import Judge, JudgeSettings, explain, kept_rules, restored_rules, rules_of
 from polyref.judge.usage import EXAMPLES_READ, Usage
 
@@ -19,6 +30,7 @@ __all__ = [
     "Judge",
     "JudgeSettings",
     "LanguageModel",
+    "LeftOut",
     "Reader",
     "Usage",
     "choose",
@@ -26,6 +38,7 @@ __all__ = [
     "explain",
     "judged",
     "kept_rules",
+    "left_out",
     "restored_rules",
     "rules_of",
     "written",

@@ -1,7 +1,7 @@
 """Choose the best new sentences of lattices by BLEU among those that pass every judgement.
 
 In:   lattices, the number of new sentences wanted of each, and a reader: a language model.
-Out:  of each lattice, the best new sentences that pass, with their judgements.
+Out:  of each lattice, the best new sentences that pass, with their judgements; or the best that its rules leave out.
 Not:  rules, which the search applies (lattice/); the language model (encode/); the risk of seams (seams.py).
 
 A reader judges whole sentences, so the search goes on until enough of what it finds has passed. A sentence's fluency is
@@ -20,6 +20,7 @@ from typing import NamedTuple, Protocol
 from polyref.encode import Choosy
 from polyref.errors import SettingsError
 from polyref.example import PseudoReference
+from polyref.judge.content import explain, is_clear
 from polyref.judge.seams import LIMIT, risks
 from polyref.judge.usage import Usage
 from polyref.lattice import CAUSES, Found, Lattice, SearchSettings
@@ -165,6 +166,39 @@ def choose_read(
             chosen[k] = Chosen(pseudo, exact, _left_out(found[k]) | causes)
         waiting = again
     return chosen
+
+
+class LeftOut(NamedTuple):
+    """A sentence that the rules of its lattice leave out, and the reason in words."""
+
+    text: str
+    bleu: float
+    reason: str
+
+
+def left_out(lattice: Lattice, wanted: int, search: SearchSettings) -> tuple[LeftOut, ...]:
+    """The best new sentences by BLEU that break a rule of the lattice, best first.
+
+    Only clear cases: a word that carries meaning is lost or said twice, or marks are open. They may be fewer where
+    few of the best sentences are.
+    """
+    rules, free = lattice.rules, replace(lattice, rules=None)
+    if rules is None:
+        return ()
+
+    def is_out(words: Sequence[int]) -> bool:
+        rule = rules.broken(words)
+        return rule is not None and is_clear(lattice, rule, words)
+
+    asked, most = 2 * wanted, LOOKED_AT * wanted
+    while True:
+        found = free.search(min(asked, most), search)
+        breaking = [n for n, words in enumerate(free.numbered(found)) if is_out(words)][:wanted]
+        if len(breaking) == wanted or len(found.lengths) < asked or asked >= most:
+            break
+        asked *= 4
+    texts, bleus, words = free.texts(found), free.bleus(found), free.words(found)
+    return tuple([LeftOut(texts[n], bleus[n], explain(lattice, words[n]) or "") for n in breaking])
 
 
 def _left_out(found: Found) -> dict[str, int]:

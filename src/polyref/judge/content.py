@@ -33,6 +33,7 @@ _QUOTES = ('"', "„“”", "«»")
 _PAIRED = frozenset([*_BRACKETS, *_BRACKETS.values(), *"".join(_QUOTES)])
 
 
+_CARRIES = 5  # letters: shorter words are often repeated or left out without harm
 Judge = Literal["bleu", "content", "seams"]
 
 
@@ -224,6 +225,17 @@ def _same_but_case(lattice: Lattice, facts: Sequence[_Facts]) -> tuple[int, ...]
     first: dict[str, int] = {}
     words = enumerate(lattice.numbering.vocabulary)
     return tuple([-1 if facts[number].is_mark else first.setdefault(word.casefold(), number) for number, word in words])
+
+
+def is_clear(lattice: Lattice, rule: Rule, sentence: Sequence[int]) -> bool:
+    """Whether the rule that a sentence breaks is about words that carry meaning, and not about "in", "with" or "a"."""
+    if rule.cause == MARKS:
+        return True
+    vocabulary, is_lost = lattice.numbering.vocabulary, rule.holds(sentence) < rule.least
+    about = [vocabulary[word] for word in rule.adding if is_lost or word in sentence]
+    # Scripts without capitals have short words that mean much.
+    carry = [len(word) >= _CARRIES or word.upper() == word.lower() or _facts(word).negates for word in about]
+    return any(carry) if is_lost else all(carry)
 
 
 # -- in words ---------------------------------------------------------------------------------------------------------
