@@ -133,7 +133,7 @@ def test_the_recipe_of_the_readme_fits_its_files(tmp_path: Path) -> None:
     checked = json.dumps([["train", str(tmp_path / "tiny.toml"), "--check", "-o", str(tmp_path / "tiny")]])
     done = subprocess.run([sys.executable, "-c", RUN_ALL], input=checked, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    files = [list(read(ROOT / "samples" / f"{name}.jsonl")) for name in ("weather", "weather-dev")]
+    files = [list(read(ROOT / "examples" / f"{name}.jsonl")) for name in ("weather", "weather-dev")]
     said = [{one.source for one in file} | {gold.text for one in file for gold in one.references} for file in files]
     assert len(said[0]) > 500 and said[0].isdisjoint(said[1])
 
