@@ -11,6 +11,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from polyref.data import read
+from polyref.data.formats.jsonl import is_blank
 from polyref.example import Example
 
 # Whatever may be mistaken for something else: quotes, delimiters, marks of JSON, spaces of all kinds.
@@ -25,7 +26,7 @@ def texts(alphabet: str = LETTERS + BREAKS, *, most: int = 8) -> st.SearchStrate
 
 def sentences(alphabet: str) -> st.SearchStrategy[str]:
     """Texts that are not blank."""
-    return texts(alphabet).filter(lambda text: text.strip() != "" and not text.isspace())
+    return texts(alphabet).filter(lambda text: not is_blank(text))
 
 
 def values() -> st.SearchStrategy[Any]:

@@ -71,6 +71,8 @@ def test_captions_of_flickr_are_put_in_order_and_written_again(tmp_path: Path):
     report = write(read(tmp_path / "in.txt"), tmp_path / "out", settings=WriteSettings("flickr"))
     assert (tmp_path / "out").read_text() == "a.jpg#0\tfirst\na.jpg#1\tsecond\nb.jpg#0\tother\n"
     assert not report.not_kept
+    report = write(polyref.sample_examples()[:1], tmp_path / "out", settings=WriteSettings("flickr"))
+    assert report.not_kept.counts["sources that are not the id"] == 1
 
 
 def test_names_count_where_the_expected_ones_are_missing_and_no_other_is_possible(tmp_path: Path):

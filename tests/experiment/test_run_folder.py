@@ -95,6 +95,18 @@ def test_features_that_changed_are_refused(tmp_path: Path, photos, finished):
     polyref.train(made_up.recipe(folder, photos, data={"standardise": False}))  # those that it had
 
 
+def test_a_training_file_that_changed_is_taken_by_a_new_run_and_refused_by_one_that_goes_on(tmp_path: Path, data):
+    train = tmp_path / "train.jsonl"
+    lines = Path(data["train"]).read_text().splitlines(keepends=True)
+    train.write_text("".join(lines))
+    own = {**data, "train": str(train)}
+    polyref.train(made_up.recipe(tmp_path / "run", own, fit={"epochs": 1}))
+    train.write_text("".join(lines[::-1]))
+    with pytest.raises(SettingsError, match="holds a run with other settings or other data; give those again"):
+        polyref.train(made_up.recipe(tmp_path / "run", own, fit={"epochs": 2}))
+    polyref.train(made_up.recipe(tmp_path / "other", own, fit={"epochs": 1}))
+
+
 def test_subwords_of_a_run_without_a_checkpoint_are_learned_anew(tmp_path: Path, data):
     stopped_after(2, made_up.recipe(tmp_path / "run", data, subwords={"target": 290}))
     assert not (tmp_path / "run" / "checkpoints").exists()

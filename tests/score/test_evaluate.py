@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import polyref
-from polyref.data.hypotheses import is_empty
+from polyref.data.formats.jsonl import is_blank
 from polyref.errors import InputError, SettingsError
 from polyref.score import (
     METRICS,
@@ -89,8 +89,8 @@ def test_the_metric_of_the_documentation_needs_nothing_but_a_place_in_the_dict(m
 
 @pytest.mark.parametrize("text", ["", " \t\n", "\u00a0\u3000", "\u200b", "\ufeff \u2060\u00ad", "\x00"])
 def test_a_text_of_which_nothing_can_be_seen_is_empty(text):
-    assert is_empty(text)
-    assert not is_empty(text + "." + text)
+    assert is_blank(text)
+    assert not is_blank(text + "." + text)
     with pytest.raises(InputError, match="hypothesis 1 is empty"):
         evaluate(["a cat", text], REFERENCES)
     assert evaluate(["a cat", text], REFERENCES, allow_empty=True)["bleu"].hypothesis_length == 2

@@ -94,7 +94,8 @@ def json_of(text: str, name: str, line: int | None = None, *, cure: str = ONE_OB
 
 def _check_nesting(text: str) -> None:
     """Refuse what is nested too deeply. (Python's own limit depends on who calls.)"""
-    if text.count("[") + text.count("{") <= MAX_NESTING:
+    # Each bracket that opens needs one that closes, so that short records need not be looked at.
+    if len(text) <= 2 * MAX_NESTING or text.count("[") + text.count("{") <= MAX_NESTING:
         return
     depth = 0
     for token in _BRACKETS.findall(text):
@@ -274,7 +275,7 @@ def _need(value: Any, kind: Any, what: str, cure: str) -> Any:
 
 def _text(item: Any, what: str, cure: str) -> str:
     text: str = _need(item, str, what, cure)
-    if not text or text.isspace() or (not text.isascii() and is_blank(text)):  # what has no width is not ASCII
+    if (not text or not "!" <= text[0] <= "~") and is_blank(text):  # most begin with what can be seen
         raise InputError(f"{what} is blank", "give a text, or take it out")
     return text
 
