@@ -143,7 +143,7 @@ def test_an_option_that_makes_no_sense_is_refused(options, says, run, captions_f
             ["-o", "nowhere/out.jsonl"],
             "nowhere/out.jsonl: cannot be written (No such file or directory)",
         ),
-        ("expand", ["-o", "."], ".: this is a folder; name a file"),
+        ("expand", ["-o", "."], ".: holds other files (captions.jsonl); choose a folder that is new or empty"),
         (
             "lattice",
             ["--id", "nobody"],

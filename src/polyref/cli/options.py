@@ -304,16 +304,17 @@ def _saying(quiet: bool, verbose: int) -> Iterator[None]:
     notes.addHandler(said)
     notes.propagate = False
     notes.setLevel(logging.INFO)
-    if quiet:
-        logger.setLevel(logging.ERROR)
-    elif verbose:
+    if verbose:
         handler.setFormatter(logging.Formatter("%(message)s" if verbose == 1 else "%(name)s: %(message)s"))
         logger.setLevel(logging.INFO if verbose == 1 else logging.DEBUG)
         logger.addHandler(handler)
+    elif quiet:
+        logger.setLevel(logging.ERROR)
     try:
         yield
     finally:
         notes.removeHandler(said)
+        notes.propagate = True
         logger.removeHandler(handler)
         logger.setLevel(level)
         _is_quiet.reset(before)

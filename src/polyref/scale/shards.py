@@ -35,13 +35,11 @@ MANIFEST = "_manifest.jsonl"  # readers of folders leave out names that begin so
 PLACE = "{shard}"
 
 
-@settings
+@settings(group="Output")
 class ShardSettings:
     """Parts of a long run that are kept on the way."""
 
-    shards: str | None = setting(
-        None, "Keep finished parts in this folder until the output is complete.", metavar="FOLDER"
-    )
+    shards: str | None = setting(None, "Keep finished parts in here until the end.", metavar="FOLDER")
     shard_examples: int = setting(64 * CHUNK, "Examples per shard.", at_least=CHUNK, at_most=2**40, metavar="N")
 
     def check_together(self) -> None:

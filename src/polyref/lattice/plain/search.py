@@ -60,7 +60,8 @@ class SearchSettings:
     )
     example_seconds: float | None = setting(
         None,
-        "Seconds per example before the best so far are taken; the result then depends on the machine.",
+        "Seconds per example, then stop.",
+        more="The best so far are taken: the result depends on the machine.",
         above=0,
         at_most=1e6,
         metavar="S",
