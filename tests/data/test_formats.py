@@ -134,8 +134,6 @@ def test_a_way_of_writing_that_makes_no_sense_is_refused(name, how, says, tmp_pa
 def test_a_way_of_reading_that_makes_no_sense_is_refused():
     with pytest.raises(SettingsError, match='format is "excel"; choose one of jsonl'):
         read("in.xls", format="excel")
-    with pytest.raises(SettingsError, match="several files are parallel text, not csv"):
-        read(["a.csv", "b.csv"], format="csv")
     with pytest.raises(SettingsError, match="no file is named"):
         read([])
 

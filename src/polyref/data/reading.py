@@ -45,6 +45,7 @@ from polyref.data.opening import (
 )
 from polyref.errors import InputError, SettingsError
 from polyref.example import Example
+from polyref.files import reading as in_words
 from polyref.settings import part, setting, settings
 
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
@@ -72,7 +73,7 @@ class BadSettings:
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """Which file to read (or which files, of parallel text), and how."""
+    """What to read, and how: a file, the files of parallel text, or several files one after the other (a folder's)."""
 
     paths: tuple[str, ...]
     settings: ReadSettings
@@ -80,8 +81,6 @@ class Input:
     def __post_init__(self) -> None:
         if not self.paths:
             raise SettingsError("no file is named; name at least one")
-        if len(self.paths) > 1 and self.settings.format not in (None, "parallel"):
-            raise SettingsError(f"several files are parallel text, not {self.settings.format}; give one file")
 
     @staticmethod
     def of(paths: Paths, settings: ReadSettings | None = None) -> Input:
@@ -95,7 +94,7 @@ class Input:
 
     @property
     def can_be_read_again(self) -> bool:
-        return all(path != "-" and (Path(path).is_file() or not Path(path).exists()) for path in self.paths)
+        return all(path != "-" and (Path(path).is_file() or not Path(path).exists()) for path in self.files)
 
     @property
     def identity(self) -> list[tuple[int, ...] | None]:
@@ -104,12 +103,28 @@ class Input:
 
     @property
     def files(self) -> list[str]:
-        """All files that are read: those of parallel text, sources first, or the one that is named."""
-        return self.parallel_files() or list(self.paths)
+        """All files that are read: those of parallel text, sources first, those of a folder, or those that are named."""
+        return self.parallel_files() or self._row() or list(self.paths)
+
+    def _row(self) -> list[str] | None:
+        """Files that are read one after the other; None if this is one file, or parallel text."""
+        if len(self.paths) > 1:
+            formats = [self.settings.format or format_of_name(path) for path in self.paths]
+            return None if "parallel" in formats or None in formats else list(self.paths)
+        folder = Path(self.paths[0])
+        if not folder.is_dir():
+            return None
+        with in_words(folder):
+            found = [path for path in folder.iterdir() if path.is_file() and not path.name.startswith((".", "_"))]
+        if not found:
+            raise InputError("there are no files in this folder", "name another one", file=self.paths[0])
+        return sorted(map(str, found))
 
     def parallel_files(self) -> list[str] | None:
         """The files of parallel text, sources first; None if this is something else."""
         if self.settings.format not in (None, "parallel"):
+            return None
+        if self._row() is not None:
             return None
         if len(self.paths) > 1:
             return list(self.paths)
@@ -120,6 +135,9 @@ class Input:
     ) -> Iterator[Line]:
         """One record at a time. What the records cannot hold of the file is added to the losses."""
         losses = Losses() if losses is None else losses
+        if (row := self._row()) is not None:
+            yield from self._in_a_row(row, require_source, require_references, losses)
+            return
         format, fields, most = self.settings.format, self.settings.fields, self.settings.max_line_bytes
         first, *others = self.files
         with open_input(first) as opened:
@@ -135,6 +153,20 @@ class Input:
                 yield line
             if line is None:
                 raise reading.wrong("the file is empty", "give at least one example")
+
+    def _in_a_row(
+        self, files: Sequence[str], require_source: bool, require_references: bool, losses: Losses
+    ) -> Iterator[Line]:
+        """The records of several files; numbers and positions go on from one to the next."""
+        number = position = 0
+        for file in files:
+            last, one = None, Input((file,), self.settings)
+            for last in one.records(
+                require_source=require_source, require_references=require_references, losses=losses
+            ):
+                yield last._replace(number=number + last.number, position=position + last.position)
+            number += 0 if last is None else last.number
+            position += Path(file).stat().st_size if Path(file).is_file() else 0
 
     def examples(
         self,
