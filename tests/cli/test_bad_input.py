@@ -177,7 +177,9 @@ def test_the_output_cannot_be_the_input(name, run, captions_file, monkeypatch: p
 
 
 @pytest.mark.parametrize("verb", ["expand", "lattice"])
-@pytest.mark.parametrize(("name", "says"), [("nothing.jsonl", "there is no such file"), (".", "this is a folder")])
+@pytest.mark.parametrize(
+    ("name", "says"), [("nothing.jsonl", "there is no such file"), (".", "there are no files in this folder")]
+)
 def test_an_input_that_is_no_file_is_refused(verb, name, says, run, tmp_path: Path):
     path = tmp_path / name
     assert_refused(run(verb, path), f"polyref: {path}: {says}")

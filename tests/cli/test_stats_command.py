@@ -82,7 +82,6 @@ def test_a_source_is_not_needed(run):
     ("arguments", "says"),
     [
         (["nowhere.jsonl"], "nowhere.jsonl: there is no such file"),
-        (["."], "this is a folder"),
         (["-", "--references-field", "captions"], '<stdin>:1: "captions" is missing'),
         (["-", "--from", "tsv"], '<stdin>:1: there is no column "reference"'),
     ],

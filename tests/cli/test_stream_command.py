@@ -399,7 +399,7 @@ def test_a_file_with_a_fault_is_refused_and_leaves_no_index(content, says, run, 
 
 def test_a_file_that_is_not_there_is_refused(run, tmp_path: Path, indexes):
     assert_refused(run("stream", tmp_path / "nothing.jsonl"), "there is no such file; check the path")
-    assert_refused(run("stream", tmp_path), "this is a folder; name a file in it")
+    assert_refused(run("stream", tmp_path), "there are no files in this folder; name another one")
 
 
 def test_fresh_paths_are_other_ones_in_each_epoch(run, tmp_path: Path, indexes):

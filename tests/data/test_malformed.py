@@ -45,11 +45,6 @@ def test_a_missing_file_is_refused_by_its_name(tmp_path: Path):
         list(read(str(tmp_path / "nothing.jsonl")))
 
 
-def test_a_folder_is_no_file(tmp_path: Path):
-    with pytest.raises(InputError, match="this is a folder; name a file in it"):
-        list(read(str(tmp_path)))
-
-
 @pytest.mark.parametrize(
     ("place", "expected"),
     [

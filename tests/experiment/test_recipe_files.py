@@ -36,7 +36,6 @@ def test_parallel_text_goes_by_one_name(tmp_path: Path):
     ("section", "key", "path", "said"),
     [
         ("data", "train", "gone.jsonl", "data.train: gone.jsonl: there is no such file; check the path"),
-        ("data", "dev", ".", "data.dev: .: this is a folder"),
         ("data", "features", "gone.npz", "data.features: gone.npz: there is no such file"),
         ("data", "feature_ids", "gone.txt", "data.feature_ids: gone.txt: there is no such file"),
         ("expand", "encoder", "/gone", "expand.encoder: /gone: there is no such encoder"),
