@@ -103,7 +103,7 @@ class Input:
 
     @property
     def files(self) -> list[str]:
-        """All files that are read: those of parallel text, sources first, those of a folder, or those that are named."""
+        """All files that are read: of parallel text (sources first), of a folder, or those that are named."""
         return self.parallel_files() or self._row() or list(self.paths)
 
     def _row(self) -> list[str] | None:
