@@ -46,6 +46,13 @@ SHAPES: dict[str, tuple[Any, str]] = {
 }
 
 
+def test_an_id_is_the_source_of_captions_that_have_no_other(tmp_path: Path):
+    path = tmp_path / "data.jsonl"
+    path.write_text('{"id": "a.jpg", "captions": ["a cat", "the cat"]}\n')
+    [example] = read(path)
+    assert (example.id, example.source, len(example.references)) == ("a.jpg", "a.jpg", 2)
+
+
 @pytest.mark.parametrize("shape", SHAPES)
 def test_a_shape_is_told_by_its_content_and_goes_around(shape, tmp_path: Path, caplog: pytest.LogCaptureFixture):
     content, says = SHAPES[shape]

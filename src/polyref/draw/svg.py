@@ -79,7 +79,9 @@ def as_png(svg: str) -> bytes:
     try:
         import resvg_py
     except ImportError:
-        raise MissingExtraError("PNG needs resvg-py; install polyref[png], or write SVG") from None
+        raise MissingExtraError(
+            'PNG needs resvg-py; install it with: pip install "polyref[png]", or write SVG'
+        ) from None
     width, height = (2 * int(size) for size in _SIZE.findall(svg)[0])
     if width * height > _MOST_PIXELS:
         problem = f"PNG has room for {_MOST_PIXELS:,} pixels, and these are {width:,} by {height:,}"

@@ -81,7 +81,7 @@ def json_of(text: str, name: str, line: int | None = None, *, cure: str = ONE_OB
             check_characters(value)
         return value
     except json.JSONDecodeError as error:
-        problem = f"broken JSON: {error.msg} at column {error.colno}"
+        problem = f"broken JSON: {error.msg.removesuffix(' at')} at column {error.colno}"
         line = error.lineno if line is None else line
     except InputError as error:
         problem, cure = error.problem, error.cure

@@ -68,6 +68,8 @@ def recognise(
     if not has_source and fields.source == _USUAL.source and (needs_source or references is not None):
         found = _named(kinds, SOURCES, ("text", "number"), {fields.id, fields.references, references})
         source = found[0] if len(found) == 1 else None
+        if not found and references is not None and kinds.get(fields.id) in ("text", "number"):
+            source = fields.id  # captions of something that has but a name
     is_id = source is not None and source.lower() in IMAGES and fields.id == _USUAL.id and fields.id not in kinds
     return Names(source if is_id else None, source, references)
 
@@ -145,7 +147,8 @@ def with_names(values: Mapping[str, Any], names: Names, fields: Fields) -> dict[
 def _asked(key: str, names: Names, fields: Fields, record: Container[str]) -> list[str]:
     """The names that a key of a record is read under; its own, if it stands for nothing else."""
     parts = zip(names, (fields.id, fields.source, fields.references), strict=True)
-    return [name for old, name in parts if old == key and name not in record] or [key]
+    found = [name for old, name in parts if old == key and name not in record]
+    return [key, *found] if key == fields.id or not found else found
 
 
 def _adapted(line: Line, names: Names, fields: Fields) -> bytes:
