@@ -143,7 +143,7 @@ def test_png_without_its_renderer_says_what_to_install(
     cat: Lattice, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "resvg_py", None)
-    with pytest.raises(MissingExtraError, match=r"install polyref\[png\]"):
+    with pytest.raises(MissingExtraError, match=r'pip install "polyref\[png\]"'):
         cat.save(tmp_path / "cat.png")
     assert not list(tmp_path.iterdir())
 
