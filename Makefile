@@ -8,6 +8,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 setup: .venv/dev
 
 .venv/base: pyproject.toml constraints.txt
+	@echo "Setting up .venv: about 350 MB, a minute or two."
 	$(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable .
 	touch $@
