@@ -21,6 +21,7 @@ from polyref import __version__
 from polyref.encode import Encoder, Encoding
 from polyref.encode.encoder import Choosy
 from polyref.errors import PolyrefError, SettingsError, load_extra
+from polyref.scale.pool import Source
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
@@ -76,19 +77,12 @@ def in_order(
     shared = ray.put(set_up)
     key = shared.hex()
     waiting: deque[tuple[Task, Any]] = deque()
-    is_all_given = False
-    fault: PolyrefError | None = None
+    source = Source(tasks)
     while True:
         window = _WINDOW_EACH * max(1, int(ray.cluster_resources().get("CPU", 1)))
-        while not is_all_given and len(waiting) < window:
-            try:
-                task = next(tasks)
-            except StopIteration:
-                is_all_given = True
-            except PolyrefError as error:
-                is_all_given, fault = True, error
-            else:
-                waiting.append((task, work.remote(key, __version__, shared, task)))
+        while len(waiting) < window and source.has_next():
+            task = source.next()
+            waiting.append((task, work.remote(key, __version__, shared, task)))
         if not waiting:
             break
         task, reference = waiting.popleft()
@@ -99,8 +93,7 @@ def in_order(
         if isinstance(result, Exception):
             raise result
         yield result
-    if fault is not None:
-        raise fault
+    source.raise_fault()
 
 
 # -- on the machines of the cluster ----------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from queue import SimpleQueue
 from threading import Thread
-from typing import Any, NoReturn, Self, TypeVar
+from typing import Any, Generic, NoReturn, Self, TypeVar
 
 from polyref.errors import PolyrefError
 
@@ -52,6 +52,34 @@ class WorkerDiedError(PolyrefError):
         super().__init__("a worker process died (out of memory?); use fewer workers")
 
 
+class Source(Generic[Task]):
+    """Tasks as they are read. A fault in reading them is kept: those before it are done first."""
+
+    def __init__(self, tasks: Iterator[Task]):
+        self._tasks = tasks
+        self._read: list[Task] = []
+        self._is_over = False
+        self._fault: PolyrefError | None = None
+
+    def has_next(self) -> bool:
+        if not self._read and not self._is_over:
+            try:
+                self._read.append(next(self._tasks))
+            except StopIteration:
+                self._is_over = True
+            except PolyrefError as error:
+                self._is_over, self._fault = True, error
+        return bool(self._read)
+
+    def next(self) -> Task:
+        """The next task, after `has_next` was true."""
+        return self._read.pop()
+
+    def raise_fault(self) -> None:
+        if self._fault is not None:
+            raise self._fault
+
+
 def in_order(
     tasks: Iterator[Task],
     set_up: Callable[[], Callable[[Task], Result]],
@@ -68,21 +96,13 @@ def in_order(
     results: dict[int, Result | Exception] = {}
     window: dict[int, Task] = {}  # tasks whose results have not been taken
     given = taken = 0
-    is_all_given = False
-    fault: PolyrefError | None = None
+    source = Source(tasks)
     with _Team(set_up, workers) as team:
         while True:
-            while not is_all_given and given - taken < _WINDOW_EACH * workers and team.least_tasks() < _TASKS_EACH:
-                try:
-                    task = next(tasks)
-                except StopIteration:
-                    is_all_given = True
-                except PolyrefError as error:
-                    is_all_given, fault = True, error
-                else:
-                    window[given] = task
-                    team.give(given, task)
-                    given += 1
+            while given - taken < _WINDOW_EACH * workers and team.least_tasks() < _TASKS_EACH and source.has_next():
+                window[given] = source.next()
+                team.give(given, window[given])
+                given += 1
             if taken == given:
                 break
             while taken not in results:
@@ -94,8 +114,7 @@ def in_order(
                 raise result
             taken += 1
             yield result
-    if fault is not None:
-        raise fault
+    source.raise_fault()
 
 
 def as_done(
