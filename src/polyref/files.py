@@ -289,6 +289,13 @@ def taken(folder: Path, problem: str = "another run trains in this folder") -> I
 
 
 @contextmanager
+def waited_for(folder: Path) -> Iterator[None]:
+    """Keep a folder to this process, when no other one keeps it any more."""
+    with _locked(folder, os.O_RDONLY | os.O_DIRECTORY):
+        yield
+
+
+@contextmanager
 def _locked(path: Path, flags: int, mode: int = 0o666) -> Iterator[int]:
     """Open a file or a folder that only this process holds; whoever else wants to waits, or leaves it alone."""
     while True:
