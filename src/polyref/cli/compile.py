@@ -24,6 +24,7 @@ def compile(as_json: o.JsonOption = False) -> None:
     compiled.before_loading(o.say)
     count = compiled.compile_all()
     seconds = round(perf_counter() - started, 1)
-    facts = {"kernels": count, "folder": str(compiled.cache_folder()), "were_there": was_cached, "seconds": seconds}
+    folder = str(compiled.cache_folder())
+    facts = {"kernels": count, "folder": folder, "were_there": was_cached, "seconds": seconds}
     done = "were there already" if was_cached else f"compiled in {seconds:,} seconds"
-    o.summarise(facts, f"{count} kernels {done}, in {o.printable(facts['folder'])}\n", as_json=as_json)
+    o.summarise(facts, f"{count} kernels {done}, in {o.printable(folder)}\n", as_json=as_json)
