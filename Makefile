@@ -48,12 +48,13 @@ quick: .venv/dev
 test: check
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile
 
-# Damaged input and signals, for as long as one likes: make trust MINUTES=30 TIMES=100
+# Damaged input, signals, kills and full disks, for as long as one likes: make trust MINUTES=30 TIMES=100
 MINUTES := 2
 TIMES := 5
 trust: .venv/dev
 	OMP_NUM_THREADS=1 $(BIN)/python tests/trust/fuzz.py --minutes $(MINUTES)
 	OMP_NUM_THREADS=1 $(BIN)/python tests/trust/signals.py --times $(TIMES)
+	OMP_NUM_THREADS=1 $(BIN)/python tests/trust/resume.py --times $(TIMES)
 
 # The tests that need the extra ray: two nodes on this machine.
 scale-test: .venv/dev

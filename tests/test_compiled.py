@@ -9,6 +9,7 @@ import shutil
 import stat
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from errno import ENOSPC
 from pathlib import Path
@@ -334,6 +335,100 @@ def test_processes_that_compile_at_the_same_time_do_not_disturb_each_other(folde
     said = [process.communicate(b"\n") for process in processes]
     assert said == [(b"42\n", b"")] * 3
     file_in(folder)  # and nothing else is left
+
+
+# -- beside a run -----------------------------------------------------------------------------------------------------
+
+# The kernels take a minute to compile: this package has the real cache, and one kernel.
+ONE_KERNEL = """
+import os
+from polyref.compiled import kernel
+
+@kernel("int64(int64)")
+def double(n):
+    return n + n
+
+with open(os.environ["NOTES"], "a") as notes:
+    notes.write("loaded\\n" if double.stats.cache_hits else "compiled\\n")
+"""
+BESIDE = """
+import os, signal, sys, time
+from polyref import compiled
+said = []
+assert compiled.compiles_beside(said.append) or compiled.is_cached()
+process = compiled._beside[0]
+print(process.pid, flush=True)
+wanted = sys.argv[1]
+if wanted == "be killed":
+    os.kill(os.getpid(), signal.SIGKILL)
+if wanted == "kill it":
+    process.kill()
+while compiled.compiles_beside(said.append):
+    time.sleep(0.01)
+with compiled.alone():
+    from polyref.kernels import double
+print(double(21), said == [said[0]], compiled.is_cached())
+"""
+
+
+@pytest.fixture
+def beside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], subprocess.Popen[str]]:
+    """Starts a program that compiles the one kernel in a process beside it."""
+    (tmp_path / "polyref").mkdir()
+    for name in ("compiled.py", "files.py", "errors.py"):
+        shutil.copy(PACKAGE / name, tmp_path / "polyref")
+    (tmp_path / "polyref" / "__init__.py").touch()
+    (tmp_path / "polyref" / "kernels.py").write_text(ONE_KERNEL)
+    (tmp_path / "program.py").write_text(BESIDE)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setenv("NOTES", str(tmp_path / "notes"))
+    pipes = dict.fromkeys(("stdout", "stderr"), subprocess.PIPE)
+    return lambda wanted: subprocess.Popen([sys.executable, tmp_path / "program.py", wanted], text=True, **pipes)
+
+
+def is_running(process: str) -> bool:
+    state = Path("/proc", process, "stat")
+    return state.exists() and state.read_text().rpartition(")")[2].split()[0] != "Z"
+
+
+def test_a_process_beside_the_run_compiles_and_the_run_loads(beside: Callable[[str], subprocess.Popen[str]], tmp_path):
+    out, said = beside("wait").communicate()
+    assert (out.splitlines()[1], said) == ("42 True True", "")
+    assert (tmp_path / "notes").read_text() == "compiled\nloaded\n"
+
+
+def test_of_several_runs_that_start_together_only_one_compiles(
+    beside: Callable[[str], subprocess.Popen[str]], tmp_path: Path
+):
+    runs = [beside("wait") for _ in range(3)]
+    assert [run.communicate()[0].splitlines()[1] for run in runs] == ["42 True True"] * 3
+    assert sorted((tmp_path / "notes").read_text().splitlines()) == ["compiled"] + ["loaded"] * 5
+
+
+def test_a_process_beside_the_run_that_dies_leaves_it_to_the_run(
+    beside: Callable[[str], subprocess.Popen[str]], tmp_path: Path
+):
+    out, said = beside("kill it").communicate()
+    assert (out.splitlines()[1], said) == ("42 True True", "")
+    assert (tmp_path / "notes").read_text() == "compiled\n"
+
+
+def test_the_process_beside_a_run_ends_with_it_also_if_that_is_killed(beside: Callable[[str], subprocess.Popen[str]]):
+    out, said = beside("be killed").communicate()
+    last = time.monotonic() + 60
+    while is_running(out.strip()):
+        assert time.monotonic() < last
+        time.sleep(0.01)
+    assert said == ""
+
+
+def test_there_is_no_process_beside_a_run_where_kernels_cannot_be_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "file"))
+    said: list[str] = []
+    assert not compiled.compiles_beside(said.append)
+    assert (said, compiled._beside) == ([], [])
 
 
 # -- whether it is cached ---------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 import errno
 import fcntl
+import json
 import os
 import re
 import signal
@@ -21,6 +22,7 @@ from safetensors.numpy import load_file, save_file
 from polyref.errors import InputError, OutputError
 from polyref.files import (
     check_not_mixed,
+    finish_renames,
     passing_folder,
     reading,
     taken,
@@ -289,36 +291,71 @@ with whole_files([folder / name for name in "abc"]) as streams:
 
 
 @pytest.mark.parametrize("at", [0, 1, 2])
-def test_files_of_which_some_are_new_are_refused_until_they_are_written_again(at, tmp_path: Path):
-    write_set(tmp_path, b"old")
+@pytest.mark.parametrize("is_there", [False, True])
+def test_files_that_a_killed_process_was_renaming_get_their_names_from_whoever_reads(at, is_there, tmp_path: Path):
+    if is_there:
+        write_set(tmp_path, b"old")
     killed(WRITE_SET, tmp_path, at)
     paths = [tmp_path / name for name in "abc"]
-    for some in (paths, paths[::-1], paths[2:]):
-        with pytest.raises(InputError) as refused:
-            check_not_mixed(some)
-        assert str(refused.value) == (
-            f"{some[0]}: a run was killed while it replaced this file and others with it: some are new, some old; "
-            f"write them again, or delete {tmp_path / '.a.renaming'} if you have put them right"
-        )
-    with suppress(KeyError), whole_files(paths):
-        raise KeyError  # a run that does not get so far changes nothing about that
-    with pytest.raises(InputError):
-        check_not_mixed(paths)
-    write_set(tmp_path, b"newer")
+    with pytest.raises(InputError, match="some are new, some old"):
+        check_not_mixed(paths[2:])
+    finish_renames(paths[0])
     check_not_mixed(paths)
-    assert contents(tmp_path) == dict.fromkeys("abc", b"newer")
+    assert contents(tmp_path) == dict.fromkeys("abc", b"new")
 
 
-def test_a_rename_that_fails_leaves_no_mark_unless_files_are_mixed(tmp_path: Path, monkeypatch):
+@pytest.mark.parametrize("at", [0, 1, 2])
+def test_files_that_a_killed_process_was_renaming_get_their_names_from_whoever_writes(at, tmp_path: Path):
+    write_set(tmp_path, b"old")
+    killed(WRITE_SET, tmp_path, at)
+    with suppress(KeyError), whole_files([tmp_path / name for name in "abc"]):
+        raise KeyError
+    assert contents(tmp_path) == dict.fromkeys("abc", b"new")
+
+
+@pytest.mark.parametrize("length", [0, 1, 20])
+def test_a_note_that_was_cut_off_came_before_the_first_rename(length, tmp_path: Path):
+    write_set(tmp_path, b"old")
+    killed(WRITE_SET, tmp_path, 0)
+    os.truncate(tmp_path / ".a.renaming", length)
+    finish_renames(tmp_path / "a")
+    write_set(tmp_path, b"newer", "ab")
+    assert contents(tmp_path) == {"a": b"newer", "b": b"newer", "c": b"old"}
+
+
+@pytest.mark.parametrize("names", [[["b", "a"]], [["PART", "../a"]], [["../x", "a"]], [["PART", "/etc/a"]], [3], {}, 3])
+def test_a_note_of_somebody_else_renames_nothing(names, tmp_path: Path):
+    write_set(tmp_path, b"old", "ab")
+    part = ".a.0123456789abcdef.part"
+    (tmp_path / part).write_bytes(b"new")
+    (tmp_path / ".a.renaming").write_text(json.dumps(names).replace("PART", part))
+    finish_renames(tmp_path / "a")
+    assert contents(tmp_path) | {".a.renaming": b""} == {"a": b"old", "b": b"old", part: b"new", ".a.renaming": b""}
+
+
+def test_a_rename_that_fails_is_done_later(tmp_path: Path, monkeypatch):
     def fail() -> None:
         raise PermissionError(errno.EACCES, "Permission denied")
 
-    for which, left in ((0, []), (1, [".a.renaming"])):
+    for which, found in ((0, b"old"), (1, b"new")):
         write_set(tmp_path, b"old")
         with monkeypatch.context() as patch, pytest.raises(PermissionError):
             at_rename(patch, which, fail)
             write_set(tmp_path, b"new")
-        assert sorted(contents(tmp_path)) == [*left, "a", "b", "c"]
+        finish_renames(tmp_path / "a")
+        assert contents(tmp_path) == dict.fromkeys("abc", found)
+
+
+def test_files_that_another_process_renames_now_are_left_to_it(tmp_path: Path):
+    write_set(tmp_path, b"old")
+    killed(WRITE_SET, tmp_path, 1)
+    with (tmp_path / ".a.renaming").open("r+") as note:
+        fcntl.flock(note, fcntl.LOCK_EX)
+        finish_renames(tmp_path / "a")
+        with pytest.raises(InputError, match="some are new, some old"):
+            check_not_mixed([tmp_path / "b"])
+    finish_renames(tmp_path / "a")
+    assert contents(tmp_path) == dict.fromkeys("abc", b"new")
 
 
 def test_of_two_that_replace_the_same_files_at_once_all_files_are_of_one(tmp_path: Path):

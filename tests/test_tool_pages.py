@@ -17,7 +17,7 @@ import typer
 
 from benchmarks.joeynmt_stream import RECIPE
 from polyref import ExpandSettings, expand, read, sample_examples, write
-from polyref.cli.main import app
+from polyref.cli.main import made_app
 from polyref.data import WriteSettings
 from polyref.schedule import ScheduleSettings
 
@@ -66,7 +66,7 @@ STREAMS = [command for command in COMMANDS if command.arguments[0] == "stream"]
 
 def parsed(arguments: tuple[str, ...]) -> dict[str, Any]:
     """What the last command of a chain such as `encoder train` is given; unknown verbs and options are refused."""
-    command: Any = typer.main.get_command(app)
+    command: Any = typer.main.get_command(made_app())
     rest = list(arguments)
     while hasattr(command, "commands"):
         command = command.commands[rest.pop(0)]

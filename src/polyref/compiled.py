@@ -1,8 +1,8 @@
 """Compile a kernel once, and keep it on disk, in a folder that only the user can write to.
 
 In:   a function of numbers and arrays, with its fixed signature.
-Out:  the same function as machine code, from the disk cache where it has been compiled before; what to tell a person
-      who waits for it, or who must do without.
+Out:  the same function as machine code, from the disk cache where it has been compiled before; a process that compiles
+      beside this one; what to tell a person who waits for it, or who must do without.
 Not:  the kernels themselves (kernels.py, or a folder named compiled, in the room that needs them).
 
 Kept kernels are pickles and machine code: whoever writes them decides what runs. Numba's own cache unpickles whatever
@@ -13,6 +13,7 @@ depends on, with one file per kernel, whose seal (a SHA-256) is checked before i
 
 from __future__ import annotations
 
+import atexit
 import hashlib
 import os
 import pickle
@@ -20,15 +21,21 @@ import platform
 import re
 import shutil
 import stat
+import sys
 import sysconfig
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext, suppress
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import Any, TypeVar, cast
+from threading import Thread
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from polyref.files import whole_files, words_of
+from polyref.files import waited_for, whole_files, words_of
+
+if TYPE_CHECKING:
+    from subprocess import Popen
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -37,6 +44,7 @@ _SEAL = hashlib.sha256().digest_size
 _TIMES_SLOWER = 40  # docs/benchmarks.md, the pipeline after the encoder
 _at_hand: set[str] = set()  # the names of the kernels that this process has compiled or loaded
 _told: set[str] = set()  # what this process need not be told again
+_beside: list[Popen[bytes] | None] = []  # the process that compiles beside this one; None if it did not start
 
 
 def kernel(signature: Any, *, inline: bool = False, any_order: bool = False) -> Callable[[Function], Function]:
@@ -95,12 +103,77 @@ def why_none() -> str:
 
 
 def before_loading(say: Callable[[str], None]) -> None:
-    """Tell a person why nothing happens for a while, if the kernels must be compiled."""
-    if is_cached():
+    """Tell a person why nothing happens for a while, if the kernels must be compiled, unless that was told."""
+    if is_cached() or _is_beside():
         return
     reason = why_not_kept()
     how_often = f"for this run only (about a minute): {reason}" if reason else "once on this machine (about a minute)"
     say(f"compiling the kernels, {how_often}")
+
+
+@contextmanager
+def alone() -> Iterator[None]:
+    """Compile within this. One process at a time does; others wait for it, and then have the kernels from the disk."""
+    is_needed = not is_cached() and not why_not_kept()
+    with waited_for(cache_folder()) if is_needed else nullcontext():
+        yield
+
+
+def compile_all() -> int:
+    """Have all kernels on disk, those of the encoder too: how many there are."""
+    with alone():
+        for module in dict.fromkeys(name.rpartition(".")[0] for name in _kernels()):
+            import_module(module)
+    return len(_kernels())
+
+
+def compiles_beside(say: Callable[[str], None]) -> bool:
+    """Whether a process beside this one compiles the kernels; it is started if there was none, and `say` is told.
+
+    There is none where kernels cannot be kept, and none any more when it has ended, however it did.
+    """
+    if not _beside:
+        if why_none() or why_not_kept():
+            return False
+        # The same modules as here, wherever they were found.
+        code = f"import sys; sys.path[:] = {sys.path!r}; from polyref import compiled; compiled._compile_for_another()"
+        _beside.append(_started([sys.executable, "-c", code]))
+        if _is_beside():
+            say("compiling the kernels beside this run, once on this machine (about a minute); until then it is slower")
+    return _is_beside()
+
+
+def _is_beside() -> bool:
+    return any(process is not None and process.poll() is None for process in _beside)
+
+
+def _started(command: list[str]) -> Popen[bytes] | None:
+    from subprocess import DEVNULL, PIPE, Popen
+
+    try:
+        # In a group of its own: Ctrl-C is for the run, with which it ends.
+        process = Popen(command, stdin=PIPE, stdout=DEVNULL, stderr=DEVNULL, process_group=0)
+    except OSError:  # no memory, no more processes
+        return None
+    atexit.register(_end, process)
+    return process
+
+
+def _end(process: Popen[bytes]) -> None:
+    """A process that is not needed any more. What it has compiled is kept, and the next one goes on after it."""
+    process.kill()
+    process.wait()
+
+
+def _compile_for_another() -> None:
+    """What the process beside a run does. It ends with that run, however that ends: so does its standard input."""
+
+    def end() -> None:
+        sys.stdin.buffer.read()
+        os._exit(0)
+
+    Thread(target=end, daemon=True).start()
+    compile_all()
 
 
 def is_cached() -> bool:
@@ -173,6 +246,7 @@ def _sources() -> dict[str, bytes]:
     return {".".join(path.relative_to(package.parent).with_suffix("").parts): path.read_bytes() for path in paths}
 
 
+@cache
 def _kernels() -> list[str]:
     """The names of all kernels, without compiling any."""
     decorated = re.compile(rb"^@kernel\(.*?^def (\w+)", re.DOTALL | re.MULTILINE)

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import json
 import logging
 import os
 import re
@@ -39,7 +40,7 @@ from polyref.errors import InputError, OutputError
 
 PARTIAL = ".partial"  # ends the names that whole_path and whole_folder write to
 OLDER = ".older"  # ends the name of a folder that is being replaced
-_MARKER = ".renaming"
+_NOTE = ".renaming"
 _STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 AnyPath = str | os.PathLike[str]
 _log = logging.getLogger(__name__)
@@ -58,28 +59,37 @@ def whole_files(paths: Sequence[AnyPath]) -> Iterator[list[BinaryIO]]:
     targets = [_file(path) for path in paths]
     folders = {target.parent for target in targets}
     name = targets[0].name  # all of a set go by the first one: the next set may have fewer files
+    finish_renames(targets[0])
     for folder in folders:
-        _sweep(folder, re.compile(rf"\.{re.escape(name)}\.[0-9a-f]{{16}}\.part"))
+        _sweep(folder, re.compile(_part_of(name)))
     # The names are noted before there are such files: a signal between the two must not leave one behind.
     new = [target.parent / f".{name}.{secrets.token_hex(8)}.part" for target in targets]
     modes = [stat.S_IMODE(target.stat().st_mode) if target.exists() else None for target in targets]
+    is_complete = False
     try:
         with ExitStack() as stack:
             streams = [stack.enter_context(_locked_stream(*pair)) for pair in zip(new, modes, strict=True)]
             yield streams
             for stream, mode in zip(streams, modes, strict=True):
                 _complete(stream, mode)
-            with _marked(targets, new):
+            with _noted(targets, new):
+                is_complete = True
                 for one, target in zip(new, targets, strict=True):
                     one.replace(target)
                 for folder in folders:
                     _sync_folder(folder)
         _log.debug("written: %s", ", ".join(map(str, targets)))
     except BaseException:
-        for one in new:
-            with suppress(OSError):
-                one.unlink(missing_ok=True)
+        if not is_complete or all(one.exists() for one in new):  # else some have their names, and the others wait
+            for one in new:
+                with suppress(OSError):
+                    one.unlink(missing_ok=True)
         raise
+
+
+def _part_of(name: str) -> str:
+    """A pattern: what files are called before they have their names."""
+    return rf"\.{re.escape(name)}\.[0-9a-f]{{16}}\.part"
 
 
 def _file(path: AnyPath) -> Path:
@@ -112,51 +122,95 @@ def _complete(stream: BinaryIO, mode: int | None) -> None:
 
 
 @contextmanager
-def _marked(targets: Sequence[Path], new: Sequence[Path]) -> Iterator[None]:
-    """Have a file beside several ones for as long as some of them may be new and some old; it names them. Signals wait.
+def _noted(targets: Sequence[Path], new: Sequence[Path]) -> Iterator[None]:
+    """Have a note beside several files, of which file gets which name, until all have theirs. Signals wait.
 
-    A process that is killed leaves it there, and `check_not_mixed` finds it. It is locked: of two processes that
-    replace the same files, one waits for the other.
+    All files are complete by then. A process that is killed leaves the note there, and `finish_renames` does the rest.
+    It is locked: of two processes that replace the same files, one waits for the other.
     """
     if len(targets) == 1:
         with _signals_wait():
             yield
         return
-    marker = targets[0].with_name(f".{targets[0].name}{_MARKER}")
+    note = _note_of(targets[0])
     # Signals end the wait for the lock; they wait from then on.
-    with _locked(marker, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW) as handle, _signals_wait():
+    with _locked(note, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW) as handle, _signals_wait():
         if not stat.S_ISREG(os.fstat(handle).st_mode):
-            raise FileExistsError(errno.EEXIST, f"{marker.name} beside it is not a file")
-        is_left = os.fstat(handle).st_size > 0  # by a process that was killed
+            raise FileExistsError(errno.EEXIST, f"{note.name} beside it is not a file")
         try:
-            content = "".join(f"{target}\n" for target in targets).encode(errors="surrogateescape")
+            names = [(one.name, os.path.relpath(target, note.parent)) for one, target in zip(new, targets, strict=True)]
+            content = json.dumps(names).encode()
             os.pwrite(handle, content, 0)
             os.ftruncate(handle, len(content))
             os.fsync(handle)
-            _sync_folder(marker.parent)
+            _sync_folder(note.parent)
             yield
         except BaseException:
-            if not is_left and all(one.exists() for one in new):  # nothing was replaced
-                marker.unlink(missing_ok=True)
+            if all(one.exists() for one in new):  # nothing was replaced
+                note.unlink(missing_ok=True)
             raise
-        marker.unlink(missing_ok=True)
-        _sync_folder(marker.parent)
+        note.unlink(missing_ok=True)
+        _sync_folder(note.parent)
+
+
+def _note_of(target: Path) -> Path:
+    return target.with_name(f".{target.name}{_NOTE}")
+
+
+def finish_renames(first: AnyPath) -> None:
+    """Give several files their names, where a process was killed while it did. `first` is the first of them.
+
+    What cannot be finished stays as it is, and `check_not_mixed` refuses it.
+    """
+    with suppress(OSError, ValueError, TypeError):
+        target = Path(os.path.realpath(first))
+        note = _note_of(target)
+        if not note.is_file():
+            return
+        handle = os.open(note, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)  # else a process is at it
+            with _signals_wait():
+                for one, name in _renames(os.pread(handle, os.fstat(handle).st_size, 0), target):
+                    with suppress(FileNotFoundError):  # it has its name already
+                        one.replace(target.with_name(name))
+                _sync_folder(note.parent)
+                note.unlink(missing_ok=True)
+        finally:
+            os.close(handle)
+
+
+def _renames(noted: bytes, first: Path) -> list[tuple[Path, str]]:
+    """What a note says. One that was cut off says nothing: the first rename comes after it.
+
+    A note may come from anywhere: it can rename only what was written for these files, in their folder.
+    """
+    try:
+        names = json.loads(noted)
+    except ValueError:
+        names = []
+    part = re.compile(_part_of(first.name))
+    for one, name in names:
+        if not part.fullmatch(one) or Path(name).name != name or not name.strip("."):
+            raise ValueError("this is the note of somebody else")
+    return [(first.with_name(one), name) for one, name in names]
 
 
 def check_not_mixed(paths: Sequence[AnyPath]) -> None:
-    """Refuse files of which some may be new and some old: whoever replaced them was killed while they were renamed."""
+    """Refuse files of which some may be new and some old: they get their names just now, or could not be given them."""
     given = {os.path.realpath(path): os.fspath(path) for path in paths}
     for folder in {Path(path).parent for path in given}:
-        for marker in filter(Path.is_file, folder.glob(f".*{_MARKER}")):
-            first = str(marker.with_name(marker.name[1:].removesuffix(_MARKER)))  # known also where the rest is cut off
-            named = {first}
-            with suppress(OSError):
-                named |= {*marker.read_bytes().decode(errors="surrogateescape").splitlines()}
+        for note in filter(Path.is_file, folder.glob(f".*{_NOTE}")):
+            named = {
+                str(note.with_name(note.name[1:].removesuffix(_NOTE)))
+            }  # the first, also where the rest is cut off
+            with suppress(OSError, ValueError, TypeError):
+                named |= {os.path.normpath(folder / name) for _, name in json.loads(note.read_bytes())}
             mixed = [name for path, name in given.items() if path in named]
-            if mixed and marker.exists():  # else another process has just been through
+            if mixed and note.exists():  # else another process has just been through
                 problem = "a run was killed while it replaced this file and others with it: some are new, some old"
-                beside = Path(mixed[0]).with_name(marker.name)  # as the path was typed, unless that is a link
-                cure = f"write them again, or delete {beside if beside.exists() else marker} if you have put them right"
+                beside = Path(mixed[0]).with_name(note.name)  # as the path was typed, unless that is a link
+                cure = f"write them again, or delete {beside if beside.exists() else note} if you have put them right"
                 raise InputError(problem, cure, file=mixed[0])
 
 
@@ -286,6 +340,13 @@ def taken(folder: Path, problem: str = "another run trains in this folder") -> I
         yield
     finally:
         os.close(handle)
+
+
+@contextmanager
+def waited_for(folder: Path) -> Iterator[None]:
+    """Keep a folder to this process, when no other one keeps it any more."""
+    with _locked(folder, os.O_RDONLY | os.O_DIRECTORY):
+        yield
 
 
 @contextmanager

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from polyref.cli.encoder import VERBS as ENCODER
-from polyref.cli.main import _VERBS
+from polyref.cli.main import VERBS as PLAIN
 from polyref.cli.subwords import VERBS as SUBWORDS
 
 VERBS = [
-    *([verb.__name__] for verb in _VERBS),
+    *([verb] for verb in PLAIN),
     *(["encoder", name] for name in ENCODER),
     *(["subwords", name] for name in SUBWORDS),
 ]

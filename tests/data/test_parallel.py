@@ -156,18 +156,31 @@ polyref.write(polyref.read(sys.argv[1]), sys.argv[2])
 """
 
 
-def test_files_of_which_some_are_new_are_refused_until_they_are_written_again(tmp_path: Path):
+@pytest.mark.parametrize("given", [["out.src"], ["out"], ["out.src", "out.ref0", "out.ref1"]], ids=" ".join)
+@pytest.mark.parametrize("is_there", [False, True])
+def test_files_of_which_some_are_new_are_all_new_for_whoever_reads_them(given, is_there, tmp_path: Path, monkeypatch):
     """The process is killed after the first of three files has its name."""
-    write([Example("x", "s", (Reference("old"), Reference("older")))], tmp_path / "out.src")
-    write([Example("x", "t", (Reference("new"), Reference("newer")))], tmp_path / "in.jsonl")
-    paths = [str(tmp_path / name) for name in ("in.jsonl", "out.src")]
-    subprocess.run([sys.executable, "-c", KILLED, *paths, "SIGKILL"])
-    for given in (tmp_path / "out.src", tmp_path / "out", [tmp_path / "out.src", tmp_path / "out.ref1"]):
-        with pytest.raises(InputError, match=r"out\.src: a run was killed while it replaced this file and others"):
-            list(read(given))
-    write(read(paths[0]), paths[1])
-    assert short(paths[1]) == [("1", "t", ["new", "newer"])]
+    monkeypatch.chdir(tmp_path)
+    if is_there:
+        write([Example("x", "s", (Reference("old"), Reference("older")))], "out.src")
+    write([Example("x", "t", (Reference("new"), Reference("newer")))], "in.jsonl")
+    subprocess.run([sys.executable, "-c", KILLED, "in.jsonl", "out.src", "SIGKILL"])
+    assert len(list(tmp_path.glob(".*"))) == 3  # a note, and two that have no name yet
+    found = read(given[0]) if len(given) == 1 else read(given, format="parallel")
+    assert [(one.source, [reference.text for reference in one.references]) for one in found] == [
+        ("t", ["new", "newer"])
+    ]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in.jsonl", "out.ref0", "out.ref1", "out.src"]
+
+
+def test_files_that_are_mixed_and_cannot_be_put_right_are_refused(tmp_path: Path):
+    write([Example("x", "s", (Reference("old"), Reference("older")))], tmp_path / "out.src")
+    (tmp_path / ".out.src.renaming").write_text('[["somebody else\'s", "out.src"]]')
+    with pytest.raises(InputError, match=r"out\.src: a run was killed while it replaced this file and others"):
+        list(read(tmp_path / "out.src"))
+    write(EXAMPLES, tmp_path / "out.src")
+    assert short(tmp_path / "out.src")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out.ref0", "out.ref1", "out.src"]
 
 
 def test_a_program_that_a_signal_ends_leaves_all_files_new(tmp_path: Path):

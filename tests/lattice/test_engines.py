@@ -75,11 +75,22 @@ def test_auto_changes_no_result(plain: PlainEngine) -> None:
     assert isinstance(auto.choose([[1]]), CompiledEngine)
 
 
-@kernels_wanted
-def test_auto_waits_longer_and_says_so_where_nothing_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def uncompiled(monkeypatch: pytest.MonkeyPatch) -> Callable[[bool], None]:
+    """Kernels that are not there; and whether a process beside this one compiles them, as the test sets it."""
     monkeypatch.setattr(engine_module.compiled, "is_cached", lambda: False)
     monkeypatch.setattr(engine_module, "_CELLS_BEFORE_LOADING", 0)
     monkeypatch.setattr(engine_module, "_CELLS_BEFORE_COMPILING", 10)
+
+    def beside(is_there: bool) -> None:
+        monkeypatch.setattr(engine_module.compiled, "compiles_beside", lambda say: is_there)
+
+    return beside
+
+
+@kernels_wanted
+def test_auto_waits_longer_and_says_so_where_no_process_compiles_beside_it(uncompiled: Callable[[bool], None]) -> None:
+    uncompiled(False)
     said: list[str] = []
     auto = AutoEngine(said.append)
     assert isinstance(auto.choose(numbered(SHORT)), PlainEngine)
@@ -87,6 +98,38 @@ def test_auto_waits_longer_and_says_so_where_nothing_is_compiled(monkeypatch: py
     auto.choose(numbered(SHORT))
     auto.choose(numbered(SHORT))
     assert said == ["compiling the kernels, once on this machine (about a minute)"]
+
+
+@kernels_wanted
+def test_auto_goes_on_in_plain_python_while_a_process_compiles_and_then_changes_over(
+    uncompiled: Callable[[bool], None], plain: PlainEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    uncompiled(True)
+    monkeypatch.setattr(engine_module, "_CELLS_BEFORE_COMPILING", 1000)
+    auto = AutoEngine()
+    assert list(results(auto)) == list(results(plain))
+    assert auto.cells > 100
+    assert {type(auto.choose(numbered(SHORT))) for _ in range(200)} == {PlainEngine}
+    monkeypatch.setattr(engine_module.compiled, "is_cached", lambda: True)
+    assert isinstance(auto.choose(numbered(SHORT)), CompiledEngine)
+    assert list(results(auto)) == list(results(plain))
+
+
+@kernels_wanted
+def test_auto_goes_over_when_the_process_that_compiles_dies(uncompiled: Callable[[bool], None]) -> None:
+    uncompiled(True)
+    auto = AutoEngine()
+    assert {type(auto.choose(numbered(SHORT))) for _ in range(4)} == {PlainEngine}
+    uncompiled(False)
+    assert isinstance(auto.choose(numbered(SHORT)), CompiledEngine)
+
+
+@kernels_wanted
+def test_auto_waits_for_the_kernels_with_an_example_that_is_too_large_for_plain_python(
+    uncompiled: Callable[[bool], None],
+) -> None:
+    uncompiled(True)
+    assert isinstance(AutoEngine().choose([list(range(6)), list(range(6))]), CompiledEngine)
 
 
 def test_a_comparison_that_the_kernels_leave_open_is_settled_by_plain_python(

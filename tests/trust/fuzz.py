@@ -7,8 +7,10 @@ Out:  a line per finding, with the folder that reproduces it; at the end the num
       were findings.
 Not:  a test that runs every time: what it has found is one, in the folder of its room.
 
-Every execution is the real command in a forked process: it must end with exit code 0 or 2, print no traceback, and keep
-what the target promises (an index or a cache never changes the output; a drawing never leaves its folder).
+Most executions are the real command in a forked process: it must end with exit code 0 or 2, print no traceback, and
+keep what the target promises (an index or a cache never changes the output; a drawing never leaves its folder). Texts,
+lattices and searches are tried inside this process, thousands of times a minute: a text is cut into words that give it
+back, and both engines come to the same lattice and the same sentences.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ import json
 import os
 import pkgutil
 import random
+import re
 import resource
 import shutil
 import signal
@@ -27,11 +30,18 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from itertools import chain
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 import polyref
+from polyref import AlignSettings, Lattice, SearchSettings, TextSettings, WordVectors
 from polyref.cli.main import main as command
 from polyref.compiled import kernel
+from polyref.lattice import CompiledEngine, PlainEngine
+from polyref.text.tokens import join, tokenize
 
 Run = Callable[..., tuple[int, bytes, bytes]]
 MEMORY = 4 * 2**30
@@ -351,6 +361,128 @@ class Options(Target):
         return self.judged("expand", "data.jsonl", "-o", "out.jsonl", "--engine", "plain", *chosen, cwd=folder)
 
 
+class Inside(Target):
+    """Tried in this process. What a trial is about is in `case.json`, which is kept with a finding."""
+
+    engines: tuple[PlainEngine, CompiledEngine] | None = None
+
+    def prepare(self) -> None:
+        if Inside.engines is None:
+            Inside.engines = PlainEngine(), CompiledEngine()
+
+    def trial(self, folder: Path) -> str | None:
+        case = self.case()
+        try:
+            found = self.wrong(case)
+        except Exception as error:
+            found = f"{type(error).__name__}: {error}"
+        if found is not None:
+            (folder / "case.json").write_text(json.dumps(case))
+        return found
+
+    def case(self) -> dict[str, Any]:
+        """What is tried, as JSON has it."""
+        raise NotImplementedError
+
+    def wrong(self, case: dict[str, Any]) -> str | None:
+        raise NotImplementedError
+
+    def text(self, longest: int) -> str:
+        """Words, marks, scripts, and what hurts, with any spaces between them."""
+        parts: list[str] = []
+        for _ in range(self.draw.randint(1, longest)):
+            kind = self.draw.randrange(8)
+            if kind < 5:
+                parts.append(self.draw.choice(WORDS))
+            elif kind == 5:
+                parts.append(self.draw.choice(NASTY_IDS))
+            elif kind == 6:
+                parts.append(chr(self.draw.choice((self.draw.randrange(1, 0x250), self.draw.randrange(0x10FFFF)))))
+            else:
+                parts.append(self.draw.choice(("'s", "...", "!?", "(", "”", "«", "n't", "3.5", "U.S.", "—", "。", "า")))
+            parts.append(self.draw.choice((" ", " ", " ", "", "\u00a0", "\t", "\u3000", "  ")))
+        return "".join(parts).encode("utf-8", "replace").decode()
+
+
+class Texts(Inside):
+    """No word is blank, nothing that is written is lost, and what is written again has the same words."""
+
+    def case(self) -> dict[str, Any]:
+        settings = {"tokenizer": self.draw.choice(("words", "whitespace", "characters"))}
+        return {"text": self.text(12), "settings": settings | {"fold_case": self.draw.random() < 0.5}}
+
+    def wrong(self, case: dict[str, Any]) -> str | None:
+        settings = TextSettings(**case["settings"])
+        tokens = tokenize(case["text"], settings)
+        if not all(surface.strip() for surface in tokens.surfaces):
+            return f"{case}: a blank word"
+        if "".join(tokens.surfaces) != "".join(re.sub("[\u200b\ufeff]", " ", case["text"]).split()):
+            return f"{case}: lost {tokens.surfaces}"
+        again = tokenize(join(zip(tokens.surfaces, tokens.spaces, strict=True)), settings)
+        return None if again.words == tokens.words else f"{case}: {tokens.words} became {again.words}"
+
+
+class Lattices(Inside):
+    """Both engines build the same lattice, and every reference is in it."""
+
+    def case(self) -> dict[str, Any]:
+        few, longest = self.draw.choice(((3, 9), (3, 40), (16, 12), (16, 60)))
+        words = [chr(ord("a") + number) for number in range(few)]
+        lengths = [self.draw.randint(1, longest) for _ in range(self.draw.randint(1, 7))]
+        references = [" ".join(self.draw.choices(words, k=length)) for length in lengths]
+        if self.draw.random() < 0.3:
+            references = [self.text(8) for _ in range(4)]
+        if self.draw.random() < 0.3:  # the same blocks in another order
+            blocks = [references[0].split()[at : at + 3] for at in range(0, len(references[0].split()), 3)]
+            references += [" ".join(chain(*self.draw.sample(blocks, len(blocks)))) for _ in range(2)]
+        references = [one for one in references if one.split()] or ["a"]
+        order = self.draw.choice(("tree", "paper"))
+        return {"references": references, "merge_order": order, "vectors": self.draw.choice((None, None, 0, 1, 2))}
+
+    def wrong(self, case: dict[str, Any]) -> str | None:
+        plain, compiled = self.lattices(case)
+        same = plain.after == compiled.after and plain.count == compiled.count
+        for one, other in zip(plain.automaton.arrays, compiled.automaton.arrays, strict=True):
+            same = same and one.tolist() == other.tolist()
+        if not same:
+            return f"{case}: other lattices"
+        lost = [one for one in case["references"] if plain.sentence(one) is None]
+        return f"{case}: without {lost}" if lost else None
+
+    def lattices(self, case: dict[str, Any]) -> list[Lattice]:
+        encoder, align = None, AlignSettings(merge_order=case["merge_order"])
+        if case["vectors"] is not None:
+            words = sorted({word for one in case["references"] for word in tokenize(one, TextSettings()).words})
+            made = np.random.default_rng(case["vectors"]).standard_normal((len(words), 4)).astype(np.float32)
+            encoder = WordVectors(words, made)
+            align = AlignSettings(align="soft", merge_order=case["merge_order"], baseline=0.0, penalty=0.3)
+        assert self.engines is not None
+        given: dict[str, Any] = {"align": align, "encoder": encoder}
+        return [Lattice.from_references(case["references"], engine=engine, **given) for engine in self.engines]
+
+
+class Searches(Lattices):
+    """Both engines find the same sentences, with any budget."""
+
+    def case(self) -> dict[str, Any]:
+        settings = {
+            "seed": self.draw.randrange(4),
+            "min_bleu": self.draw.choice((None, 0.0, 30.0, 99.0)),
+            "node_budget": self.draw.choice((1, 5, 50, 1_000, 20_000)),
+            "tie_limit": self.draw.choice((1, 5, 10_000)),
+        }
+        return super().case() | {"settings": settings, "wanted": self.draw.choice((1, 3, 20, 100))}
+
+    def wrong(self, case: dict[str, Any]) -> str | None:
+        settings = SearchSettings(**case["settings"])
+        lattices = self.lattices(case)
+        found = [lattice.search(case["wanted"], settings) for lattice in lattices]
+        if found[0] != found[1]:
+            return f"{case}: other sentences"
+        texts = [lattice.texts(one) for lattice, one in zip(lattices, found, strict=True)]
+        return f"{case}: other texts" if texts[0] != texts[1] else None
+
+
 TARGETS: dict[str, type[Target]] = {
     "readers": Readers,
     "hypotheses": Hypotheses,
@@ -360,6 +492,9 @@ TARGETS: dict[str, type[Target]] = {
     "vectors": Vectors,
     "options": Options,
     "kernels": Kernels,
+    "texts": Texts,
+    "lattices": Lattices,
+    "searches": Searches,
 }
 
 

@@ -15,6 +15,7 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 from functools import wraps
+from importlib import import_module
 from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn, TextIO
@@ -22,22 +23,8 @@ from typing import Any, NoReturn, TextIO
 import typer
 
 from polyref import __version__
-from polyref.cli import encoder, subwords
-from polyref.cli.align import align
-from polyref.cli.convert import convert
-from polyref.cli.demo import demo
-from polyref.cli.expand import expand
-from polyref.cli.experiment import experiment
-from polyref.cli.features import features
-from polyref.cli.generate import generate
 from polyref.cli.help import HelpCommand, HelpGroup
-from polyref.cli.lattice import lattice
 from polyref.cli.options import printable
-from polyref.cli.report import report
-from polyref.cli.score import score
-from polyref.cli.stats import stats
-from polyref.cli.stream import stream
-from polyref.cli.train import train
 from polyref.errors import OutputError, PolyrefError
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -220,23 +207,38 @@ def _is_out_of_memory(error: BaseException) -> bool:
 
 # -- the command ------------------------------------------------------------------------------------------------------
 
-_VERBS = (expand, stream, lattice, align, convert, stats, score, train, generate, experiment, report, features, demo)
+# A verb's name is that of its module, and of the function in there.
+# fmt: off
+VERBS = (
+    "expand", "stream", "lattice", "align", "convert", "stats", "score", "train", "generate", "experiment", "report",
+    "features", "demo", "compile",
+)
+# fmt: on
+_HELP = "Train text generators on all of an example's references, and on pseudo-references read off their lattice."
+_GROUPS = ("encoder", "subwords")
 _PLAIN: dict[str, Any] = {"no_args_is_help": True, "rich_markup_mode": None, "cls": HelpGroup}
 
-app = typer.Typer(
-    help="Train text generators on all of an example's references, and on pseudo-references read off their lattice.",
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-    **_PLAIN,
-)
-for verb in _VERBS:
-    app.command(cls=HelpCommand)(ending(verb, verb.__name__))
-for group in (encoder, subwords):
-    name = group.__name__.rpartition(".")[2]
-    inner = typer.Typer(help=group.HELP, **_PLAIN)
-    for command, verb in group.VERBS.items():
-        inner.command(command, cls=HelpCommand)(ending(verb, f"{name} {command}"))
-    app.add_typer(inner, name=name)
+
+def made_app(wanted: str = "") -> typer.Typer:
+    """The command with one verb; with all of them where that is none. One verb starts twice as fast as all."""
+    app = typer.Typer(
+        help=_HELP,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+        **_PLAIN,
+    )
+    app.callback()(_options)
+    chosen = [wanted] if wanted in VERBS + _GROUPS else VERBS + _GROUPS
+    for name in chosen:
+        module = import_module(f"polyref.cli.{name}")
+        if name in VERBS:
+            app.command(cls=HelpCommand)(ending(getattr(module, name), name))
+            continue
+        inner = typer.Typer(help=module.HELP, **_PLAIN)
+        for command, verb in module.VERBS.items():
+            inner.command(command, cls=HelpCommand)(ending(verb, f"{name} {command}"))
+        app.add_typer(inner, name=name)
+    return app
 
 
 def _show_version(wanted: bool) -> None:
@@ -245,7 +247,6 @@ def _show_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def _options(
     version: bool = typer.Option(False, "--version", help="Show the version.", callback=_show_version, is_eager=True),
 ) -> None:
@@ -265,7 +266,7 @@ def main() -> None:
         for channel in (sys.stdout, sys.stderr):
             if isinstance(channel, io.TextIOWrapper):
                 channel.reconfigure(encoding="utf-8", errors="backslashreplace")
-        app(standalone_mode=True)
+        made_app("".join(sys.argv[1:2]))(standalone_mode=True)
     except PolyrefError as error:
         _fail(str(error), 2)
     except OSError as error:  # of --help and --version, which are no verbs

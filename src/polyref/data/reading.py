@@ -45,6 +45,7 @@ from polyref.data.opening import (
 )
 from polyref.errors import InputError, SettingsError
 from polyref.example import Example
+from polyref.files import finish_renames
 from polyref.files import reading as in_words
 from polyref.settings import part, setting, settings
 
@@ -127,6 +128,7 @@ class Input:
         if self._row() is not None:
             return None
         if len(self.paths) > 1:
+            finish_renames(self.paths[0])
             return list(self.paths)
         return parallel_paths(self.paths[0]) or (list(self.paths) if self.settings.format == "parallel" else None)
 

@@ -39,7 +39,8 @@ _NO_MATRIX = np.zeros((0, 0), np.int32)
 _NO_RULES = Rules((), ()).arrays
 
 # Plain Python needs some 5 microseconds for each pair of words that is aligned, everything after it included. It goes
-# on until that would have paid for loading the compiled kernels, or for compiling them where that was never done.
+# on until that would have paid for loading the compiled kernels; for compiling them where that was never done, and no
+# process beside this one does it.
 _CELLS_BEFORE_LOADING = 200_000
 _CELLS_BEFORE_COMPILING = 2_000_000
 _WORDS_FOR_BLAS = 2000  # from where on large products of matrices are faster than the kernel, and need less memory
@@ -92,9 +93,10 @@ class CompiledEngine:
             raise MissingExtraError(f"there is no compiled engine: {reason}; install it with: pip install numba")
         is_cached, started = compiled.is_cached(), perf_counter()
         compiled.before_loading(say)
-        import polyref.align.kernels
-        import polyref.lattice.compiled.search
-        import polyref.score.kernels
+        with compiled.alone():
+            import polyref.align.kernels
+            import polyref.lattice.compiled.search
+            import polyref.score.kernels
 
         self._align = polyref.align.kernels
         self._automaton = polyref.lattice.compiled.automaton
@@ -177,7 +179,7 @@ Engine = PlainEngine | CompiledEngine
 
 @dataclass
 class AutoEngine:
-    """Plain Python until there is enough to do; then the fastest engine."""
+    """Plain Python until there is enough to do, and the kernels are there; then the fastest engine."""
 
     say: Say = compiled.log
     cells: int = 0
@@ -187,13 +189,15 @@ class AutoEngine:
         return fastest_engine(self.say)
 
     def wants_kernels(self, cells: int) -> bool:
-        """Whether, after this many more cells, the kernels are worth it."""
-        cells += self.cells
-        return (
-            "_fastest" in self.__dict__
-            or cells > _CELLS_BEFORE_COMPILING
-            or (cells > _CELLS_BEFORE_LOADING and compiled.is_cached())
-        )
+        """Whether the kernels are worth it for so many more cells. While another process compiles them, few are not."""
+        behind = self.cells + cells
+        if "_fastest" in self.__dict__ or cells > _CELLS_BEFORE_COMPILING:
+            return True
+        if behind <= _CELLS_BEFORE_LOADING:
+            return False
+        if compiled.is_cached():
+            return True
+        return not compiled.compiles_beside(self.say) and behind > _CELLS_BEFORE_COMPILING
 
     def choose(self, references: Sequence[Sequence[int]], share: float = 1.0) -> Engine:
         """The engine for an example with these references, of which this share of the usual work is to be done."""

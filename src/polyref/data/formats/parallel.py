@@ -19,7 +19,7 @@ from polyref.data.formats.format import FileFormat, Reading, Spool
 from polyref.data.formats.jsonl import is_blank, record_line
 from polyref.data.opening import Line, Opened, open_input, open_outputs, text_lines, without_compression
 from polyref.errors import InputError, OutputError
-from polyref.files import check_not_mixed
+from polyref.files import check_not_mixed, finish_renames
 
 SOURCE = ".src"
 _REFERENCES = re.compile(r"\.ref([0-9]*)(?:\.gz|\.zst)?")
@@ -30,6 +30,8 @@ def parallel_paths(path: str) -> list[str] | None:
     candidates = [path] if without_compression(path).endswith(SOURCE) else []
     if not candidates and path != "-" and not _exists(path):
         candidates = [path + SOURCE, f"{path}{SOURCE}.gz", f"{path}{SOURCE}.zst"]
+    for candidate in candidates:
+        finish_renames(candidate)
     source = next(filter(_exists, candidates), None)
     references = [] if source is None else _reference_files(_prefix_of(source)[0])
     return [source, *references] if source is not None and references else None

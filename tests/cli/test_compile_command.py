@@ -1,0 +1,37 @@
+"""`polyref compile`: what it says, and where it cannot."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from commands import Finished
+
+from polyref import compiled
+
+
+@pytest.mark.compiled
+def test_kernels_that_are_there_are_not_compiled_again(run):
+    compiled.compile_all()
+    count, folder = len(compiled._kernels()), compiled.cache_folder()
+    assert run("compile") == Finished(0, f"{count} kernels were there already, in {folder}\n".encode(), "")
+    found = json.loads(run("compile", "--json").out)
+    assert found.pop("seconds") >= 0
+    assert found == {"kernels": count, "folder": str(folder), "were_there": True}
+
+
+def test_a_folder_that_cannot_be_written_is_named(run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "file"))
+    done = run("compile")
+    assert (done.code, done.out) == (2, b"")
+    assert done.err.startswith(f"polyref: the kernels cannot be kept: {tmp_path / 'file'}/kernels-")
+    assert done.err.endswith("cannot be written (Not a directory); set NUMBA_CACHE_DIR to another folder\n")
+
+
+def test_without_a_compiler_there_is_nothing_to_do(run, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(compiled, "why_none", lambda: "numba cannot be loaded (it is not there)")
+    cure = "install it with: pip install numba"
+    said = f"polyref: there is nothing to compile with: numba cannot be loaded (it is not there); {cure}\n"
+    assert run("compile") == Finished(2, b"", said)
