@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
-from time import perf_counter, process_time
+from time import perf_counter, process_time, sleep
 from typing import Any
 
 import psutil
@@ -64,41 +64,41 @@ def processor_time() -> Counter[str]:
 
 
 class Stopwatch:
-    """Measures from the first report with STARTED examples to the last one."""
+    """Measures from the first report with STARTED examples to the last one; to look costs time, so only then."""
 
-    def __init__(self, half: int = 0, at_half: Callable[[], object] | None = None):
-        self._half, self._at_half = half, at_half
-        self._first: tuple[float, Counter[str], int] | None = None
-        self._last = (0.0, Counter[str](), 0)
+    def __init__(self, examples: int, at_half: Callable[[], object] | None = None):
+        self._examples, self._at_half = examples, at_half
+        self._looks: list[tuple[float, Counter[str], int]] = []
 
     def __call__(self, progress: Progress) -> None:
-        if self._at_half is not None and progress.examples >= self._half:
+        if self._at_half is not None and 2 * progress.examples >= self._examples:
             self._at_half, lose = None, self._at_half
             lose()
-        if progress.examples >= STARTED:
-            now = perf_counter(), processor_time(), progress.examples
-            self._first, self._last = self._first or now, now
+        if progress.examples >= (self._examples if self._looks else STARTED):
+            self._looks.append((perf_counter(), processor_time(), progress.examples))
 
     def per_chunk(self) -> dict[str, float]:
         """Milliseconds for 128 examples."""
-        assert self._first is not None
-        chunks = (self._last[2] - self._first[2]) / CHUNK
-        spent = {name: self._last[1][name] - self._first[1][name] for name in self._last[1]}
-        spent["wall"] = self._last[0] - self._first[0]
+        first, last = self._looks
+        chunks = (last[2] - first[2]) / CHUNK
+        spent = {name: last[1][name] - first[1][name] for name in last[1]} | {"wall": last[0] - first[0]}
         return {name: 1000 * seconds / chunks for name, seconds in spent.items()}
 
 
+def idle() -> float:
+    """Milliseconds of processor time that Ray's own processes take in a second in which nothing is done."""
+    before, started = processor_time(), perf_counter()
+    sleep(10)
+    return 1000 * (processor_time()["ray"] - before["ray"]) / (perf_counter() - started)
+
+
 def measure(source: Path, settings: ExpandSettings, rounds: int, examples: int) -> dict[str, Any]:
-    found: dict[str, list[dict[str, float]]] = {
-        "one process": [],
-        "local workers": [],
-        "ray": [],
-        "ray, a node lost": [],
-    }
+    ways = ("one process", "local workers", "ray", "ray, a node lost")
+    found: dict[str, list[dict[str, float]]] = {way: [] for way in ways}
     hashes = set()
 
     def run(way: str, tools: ToolSettings, lose: Callable[[], object] | None = None) -> None:
-        output, watch = source.with_name("out.jsonl"), Stopwatch(examples // 2, lose)
+        output, watch = source.with_name("out.jsonl"), Stopwatch(examples, lose)
         expand_file(Job(str(source), str(output), settings, tools=tools), on_progress=watch)
         hashes.add(hashlib.blake2b(output.read_bytes()).hexdigest())
         found[way].append(watch.per_chunk())
@@ -111,13 +111,16 @@ def measure(source: Path, settings: ExpandSettings, rounds: int, examples: int) 
             run("ray", ToolSettings(engine="compiled", ray=cluster.address))
     with two_nodes() as cluster:
         lost = cluster.list_all_nodes()[-1]
-        tools = ToolSettings(engine="compiled", ray=cluster.address)
+        tools, at_rest = ToolSettings(engine="compiled", ray=cluster.address), idle()
         run("ray, a node lost", tools, lambda: cluster.remove_node(lost, allow_graceful=False))
     keys = ("wall", "driver", "workers", "ray")
-    middle = {
-        way: {key: round(median(one.get(key, 0.0) for one in all), 1) for key in keys} for way, all in found.items()
+    del found["ray, a node lost"]  # nobody knows what its processes had spent
+    middle = {way: {key: _median(measured, key) for key in keys} for way, measured in found.items()}
+    return {
+        "ms per chunk of 128 (medians)": middle,
+        "ms of Ray's own processes per second at rest": round(at_rest, 1),
+        "the same bytes": len(hashes) == 1,
     }
-    return {"ms per chunk of 128 (medians)": middle, "the same bytes": len(hashes) == 1}
 
 
 def _median(measured: list[dict[str, float]], key: str) -> float:

@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from heapq import heappop, heappush
-from itertools import count
+from itertools import chain, count
 from time import perf_counter, sleep
 from typing import Any
 
@@ -154,25 +154,36 @@ def durations(number: int, mean: float, spread: float, seed: int) -> list[float]
     return [draw(math.log(mean) - sigma**2 / 2, sigma) for _ in range(number)]
 
 
-def table(work: float, reading: float, spread: float) -> Iterator[dict[str, Any]]:
-    """Clusters of machines with 16 cores, without losses, and with one a week or a day of each machine."""
-    for cores in (1, 4, 10, 20, 100, 1000):
-        machines = Machines(max(1, cores // 16), min(cores, 16))
-        chunks = max(2000, 100 * cores)
-        for lost_every in (math.inf, 168.0, 24.0, 1.0):
-            if cores < 100 and math.isfinite(lost_every):
-                continue
-            given = Machines(machines.nodes, machines.cores, lost_every)
-            run = Run(given, durations(chunks, work, spread, seed=1), reading, seed=2)
-            seconds = run.seconds()
-            yield {
-                "cores": machines.nodes * machines.cores,
-                "hours between losses of a machine": lost_every if math.isfinite(lost_every) else None,
-                "examples per second": round(chunks * CHUNK / seconds),
-                "share of the cores' time used": round(work * chunks / seconds / (machines.nodes * machines.cores), 3),
-                "machines lost": run.losses,
-                "chunks done twice": round(run.done_twice / chunks, 5),
-            }
+def by_cores(work: float, reading: float, spread: float) -> Iterator[dict[str, Any]]:
+    """One run on more and more cores, none of which is lost."""
+    for cores in (1, 2, 4, 8, 10, 16, 32, 100, 1000):
+        chunks = max(2000, 20 * cores)
+        each = durations(chunks, work, spread, seed=1)
+        seconds = Run(Machines(1, cores, set_up=0.0), each, reading).seconds()
+        yield {
+            "cores": cores,
+            "examples per second": round(chunks * CHUNK / seconds),
+            "share of the cores' time used": round(sum(each) / seconds / cores, 2),
+        }
+
+
+def by_losses(work: float, reading: float, spread: float, cores: int, runs: int) -> Iterator[dict[str, Any]]:
+    """Several runs over parts of an input, whose machines (of one core) are lost now and then."""
+    chunks = 20_000
+    for minutes in (math.inf, 24 * 60.0, 60.0, 10.0):
+        made = [
+            Run(Machines(cores, 1, minutes / 60), durations(chunks, work, spread, seed), reading, seed)
+            for seed in range(runs)
+        ]
+        seconds = [one.seconds() for one in made]
+        used = work * chunks / cores
+        yield {
+            "minutes between losses of a core": minutes if math.isfinite(minutes) else None,
+            "lost per run": round(sum(one.losses for one in made) / runs, 2),
+            "chunks done twice, %": round(100 * sum(one.done_twice for one in made) / (chunks * runs), 3),
+            "share of the cores' time used, mean run": round(used * runs / sum(seconds), 3),
+            "slowest run": round(used / max(seconds), 3),
+        }
 
 
 # -- the same on two real nodes ---------------------------------------------------------------------------------------
@@ -180,7 +191,6 @@ def table(work: float, reading: float, spread: float) -> Iterator[dict[str, Any]
 
 def check(tasks: int, seconds: float, spread: float, cores: int) -> list[dict[str, Any]]:
     """Chunks that sleep, on two nodes of Ray, and simulated: all goes well, and one node is lost when half is done."""
-    import ray
 
     from benchmarks.cluster import two_nodes
 
@@ -199,7 +209,6 @@ def check(tasks: int, seconds: float, spread: float, cores: int) -> list[dict[st
         machines = Machines(2, cores, away=math.inf, set_up=0.0, noticed=1.0, keeps_results=False)
         run = Run(machines, work, reading=0.0, kills=kills)
         found.append({"a node is lost": loses, "real": round(real, 1), "simulated": round(run.seconds(), 1)})
-    assert ray is not None
     return found
 
 
@@ -225,10 +234,16 @@ def main() -> None:
     parser.add_argument("--work", metavar="MS", type=float, default=100.0, help="of a worker for a chunk of 128")
     parser.add_argument("--reading", metavar="MS", type=float, default=10.0, help="of the reader for a chunk")
     parser.add_argument("--spread", metavar="SHARE", type=float, default=0.2, help="deviation of a chunk's time")
+    parser.add_argument("--cores", metavar="N", type=int, default=8, help="of each of the runs side by side")
+    parser.add_argument("--runs", metavar="N", type=int, default=125, help="side by side")
     parser.add_argument("--check", action="store_true", help="on two real nodes of Ray, beside the simulation")
     settings = parser.parse_args()
-    rows = table(settings.work / 1000, settings.reading / 1000, settings.spread)
-    for row in check(400, 0.4, settings.spread, 4) if settings.check else rows:
+    costs = settings.work / 1000, settings.reading / 1000, settings.spread
+    if settings.check:
+        rows = iter(check(400, 0.4, settings.spread, 4))
+    else:
+        rows = chain(by_cores(*costs), by_losses(*costs, settings.cores, settings.runs))
+    for row in rows:
         print(json.dumps(row), flush=True)
 
 
