@@ -13,7 +13,7 @@ import polyref
 
 PACKAGE = Path(polyref.__file__).parent
 ORDER = """
-    errors settings files compiled example text data score stats fit encode align lattice judge expansion fresh
+    errors settings files remote compiled example text data score stats fit encode align lattice judge expansion fresh
     draw scale schedule feed features model experiment report cli __main__
 """
 ROOMS = ORDER.split()

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from polyref.feed.huggingface import expander as expander
     from polyref.feed.pytorch import PairDataset as PairDataset
     from polyref.feed.pytorch import ScheduleBatchSampler as ScheduleBatchSampler
+    from polyref.feed.ray import expand_dataset as expand_dataset
     from polyref.lattice import Lattice as Lattice
     from polyref.lattice import SearchSettings as SearchSettings
     from polyref.lattice import Sentence as Sentence
@@ -62,6 +63,7 @@ _FRONT = {
     "feed": "Pair Stream stream",
     "feed.huggingface": "expander",
     "feed.pytorch": "PairDataset ScheduleBatchSampler",
+    "feed.ray": "expand_dataset",
     "lattice": "SearchSettings Sentence",
     "model": "load_model",
     "schedule.batches": "BatchSettings",

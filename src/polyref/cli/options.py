@@ -31,6 +31,7 @@ from polyref.data import Losses, ReadSettings
 from polyref.data.formats import SourceFormat, format_of_name
 from polyref.data.formats.format import NOTES
 from polyref.errors import InputError, PolyrefError, SettingsError
+from polyref.remote import path_at
 from polyref.settings import Key, build, choices, keys, shown, wanted
 from polyref.text.terminal import for_terminal
 from polyref.text.terminal import printable as printable  # which the verbs use
@@ -449,7 +450,7 @@ def progress_bar(whole: str | int, doing: str, counted: str, rate_digits: int = 
     if not has_bar():
         yield lambda position, done: None
         return
-    file = None if isinstance(whole, int) else Path(whole)
+    file = None if isinstance(whole, int) else path_at(whole)
     size = file.stat().st_size if file is not None and file.is_file() else None
     rate = f"{{task.fields[rate]:,.{rate_digits}f}}/s"
     with bar_of(doing, "{task.percentage:>3.0f}%", f"{{task.fields[done]:,}} {counted}", rate) as bar:

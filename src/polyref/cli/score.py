@@ -18,6 +18,7 @@ from polyref.data.formats.jsonl import record_line
 from polyref.data.hypotheses import Hypotheses, References, read_hypotheses, read_references
 from polyref.data.opening import check_output_is_none_of, display_name
 from polyref.errors import InputError, SettingsError
+from polyref.remote import is_remote, path_at
 from polyref.score import METRICS, USUAL, BleuScale, CorpusBleu, Matches, Scored, Tokenizer, evaluate, metrics_of
 from polyref.score.diversity import diversity
 from polyref.score.facts import LITERAL, facts, missing_of, slots_of
@@ -107,7 +108,7 @@ def score(
 
 def _runs(given: str) -> list[str]:
     """The files of a system: one, several with commas between them, or those that a pattern matches."""
-    if given == "-" or Path(given).exists():
+    if given == "-" or path_at(given).exists():
         return [given]
     found = [path for part in given.split(",") if part.strip() for path in _matching(part.strip())]
     if len({os.path.realpath(path) for path in found}) < len(found):
@@ -118,7 +119,7 @@ def _runs(given: str) -> list[str]:
 def _matching(path: str) -> list[str]:
     """The files that a pattern matches; a path that is none, as it is."""
     pattern = Path(path)
-    if pattern.exists() or not any(letter in path for letter in "*?["):
+    if is_remote(path) or pattern.exists() or not any(letter in path for letter in "*?["):
         return [path]
     try:
         found = sorted(map(str, Path(pattern.anchor).glob(str(pattern.relative_to(pattern.anchor)))))

@@ -42,6 +42,7 @@ from polyref.data.reading import Input, ReadSettings
 from polyref.errors import InputError
 from polyref.example import Example, PseudoReference, Reference
 from polyref.files import passing_folder, reading, whole_files, writing
+from polyref.remote import Place, is_remote, path_at
 
 Array = npt.NDArray[Any]
 Stamp = dict[str, Any]  # what a file is known by
@@ -421,7 +422,7 @@ def open_index(
     on_progress: OnProgress = lambda examples: None,
 ) -> Corpus:
     """The corpus of a file, from its index, which is made where there is none, or one of another content."""
-    files = [Path(os.path.realpath(path)) for path in input.files]
+    files = [path_at(path if is_remote(path) else os.path.realpath(path)) for path in input.files]
     for path, name in zip(files, input.files, strict=True):
         if not path.is_file():
             raise InputError("there is no such file", "check the path", file=name)
@@ -451,7 +452,7 @@ def _save(input: Input, folder: Path, stamps: list[Stamp], on_progress: OnProgre
         save_corpus(input.examples(), folder, {"source": stamps}, on_progress=on_progress)
 
 
-def _name(files: list[Path], settings: ReadSettings) -> str:
+def _name(files: list[Place], settings: ReadSettings) -> str:
     """One folder for each way to read each file."""
     fields = settings.fields
     parts = [*map(str, files), str(settings.format), fields.id, fields.source, fields.references]
@@ -459,7 +460,7 @@ def _name(files: list[Path], settings: ReadSettings) -> str:
     return f"{files[0].name[:40]}-{digest}"
 
 
-def _stamp(path: Path) -> Stamp:
+def _stamp(path: Place) -> Stamp:
     """What the system knows of a file, and a hash of what it holds."""
     with reading(path, "cannot be read", "check the file"), path.open("rb") as file:
         known = _known(path)
@@ -469,14 +470,14 @@ def _stamp(path: Path) -> Stamp:
     return {"file": path.name, **known, "settled": is_settled, "hash": content}
 
 
-def _known(path: Path) -> Stamp:
+def _known(path: Place) -> Stamp:
     """Anyone can set the date of a file's content; the date of its last change of any kind is the system's own."""
     found = path.stat()
     dates = {"changed": found.st_mtime_ns, "touched": found.st_ctime_ns}
     return {"size": found.st_size, **dates, "inode": found.st_ino}
 
 
-def _differs(path: Path, stamp: Stamp) -> bool:
+def _differs(path: Place, stamp: Stamp) -> bool:
     """Whether a file may hold something else; its hash tells."""
     return stamp.get("settled") is not True or any(stamp.get(key) != value for key, value in _known(path).items())
 
@@ -487,7 +488,7 @@ def _has_stamps(about: dict[str, Any], files: Sequence[object]) -> bool:
     return isinstance(stamps, list) and len(stamps) == len(files) and all(isinstance(one, dict) for one in stamps)
 
 
-def _stamps_today(stamps: list[Stamp], files: list[Path]) -> list[Stamp] | None:
+def _stamps_today(stamps: list[Stamp], files: list[Place]) -> list[Stamp] | None:
     """The stamps of today; None if a file holds something else. Most need not be read for that."""
     today = [_stamp(path) if _differs(path, stamp) else stamp for path, stamp in zip(files, stamps, strict=True)]
     # A copy with another date is the same file.

@@ -13,7 +13,6 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from polyref.data.formats import format_of_content, format_of_name
@@ -24,6 +23,7 @@ from polyref.data.formats.parquet import MAGIC
 from polyref.data.opening import Opened, display_name, lines_of, located, open_input, text_lines
 from polyref.data.reading import Input, ReadSettings
 from polyref.errors import InputError, SettingsError
+from polyref.remote import path_at
 
 _IMAGE_ID, _CAPTION = "image_id", "caption"
 _LISTS = 'give COCO results, [{"image_id": 42, "caption": "..."}, ...], or one record or text per line'
@@ -170,7 +170,7 @@ def _plain_references(paths: Sequence[str], max_line_bytes: int) -> References:
 
 def _is_plain_text(path: str, fields: Fields) -> bool:
     """Whether a single file of references is plain text. What is read once only, as a pipe, is a data set."""
-    if not Path(path).is_file() or parallel_paths(path) is not None:
+    if not path_at(path).is_file() or parallel_paths(path) is not None:
         return False
     with open_input(path) as opened:
         try:

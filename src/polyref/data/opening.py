@@ -1,10 +1,10 @@
 """Open what a command reads and what it writes, compressed or not.
 
-In:   a path ("-" is standard input or output). Compression is told by the content of what is read, and by the name of
-      what is written, if that ends in .gz or .zst.
+In:   a path ("-" is standard input or output) or a URL. Compression is told by the content of what is read, and by
+      the name of what is written, if that ends in .gz or .zst.
 Out:  the bytes of a file, the first of them for a look ahead, and its numbered lines; streams to write to, whose files
       take their names only when everything has been written.
-Not:  what the bytes mean (formats/), how a file is replaced (files.py).
+Not:  what the bytes mean (formats/), how a file is replaced (files.py), where URLs lead (remote.py).
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from typing import Any, BinaryIO, NamedTuple, cast
 
 from polyref.errors import InputError, OutputError, load_extra
 from polyref.files import whole_files, words_of
+from polyref.remote import Remote, is_remote, path_at
 from polyref.text.terminal import TerminalStream
 
 HEAD_BYTES = 1 << 16  # what is looked at to tell a format
@@ -86,7 +87,7 @@ class Opened:
     @property
     def is_regular(self) -> bool:
         """Whether the file can be read twice."""
-        return self.path != "-" and Path(self.path).is_file()
+        return self.path != "-" and path_at(self.path).is_file()
 
     def position(self) -> int:
         """Bytes of the file behind us; compressed ones where it is compressed."""
@@ -225,14 +226,15 @@ def open_input(path: str) -> Iterator[Opened]:
     name = display_name(path)
     raw = _open(path, name)
     try:
-        before = identity(raw)
+        known = path if is_remote(path) else raw
+        before = identity(known)
         with _faults(name):
             # Read, not peeked at: a slow pipe shows its bytes one by one.
             magic = raw.read(len(_ZSTD_MAGIC))
             packed = _decompressed(magic, raw, path, name)
             head = _first_line(magic, raw) if packed is None else _first_line(b"", packed)
         yield Opened(path, raw, _replayed(head, packed or raw), head, is_packed=packed is not None)
-        if before is not None and not before == identity(raw) == identity(raw if path == "-" else path):
+        if before is not None and not before == identity(known) == identity(raw if path == "-" else path):
             raise changed(name)
     finally:
         if path != "-":
@@ -241,6 +243,11 @@ def open_input(path: str) -> Iterator[Opened]:
 
 def identity(file: BinaryIO | str) -> tuple[int, ...] | None:
     """What a file is known by; None if it is gone, or if it is a pipe or a device."""
+    if isinstance(file, str) and is_remote(file):
+        try:
+            return tuple(Remote(file).stat())
+        except OSError:
+            return None
     found = _file_at(file)
     return None if found is None else (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
 
@@ -253,7 +260,7 @@ def _open(path: str, name: str) -> BinaryIO:
     if path == "-":
         return cast(BinaryIO, sys.stdin.buffer)
     try:
-        return cast(BinaryIO, Path(path).open("rb"))
+        return path_at(path).open("rb")
     except FileNotFoundError:
         raise InputError("there is no such file", "check the path", file=name) from None
     except IsADirectoryError:
@@ -359,9 +366,11 @@ def check_output_is_none_of(output: str, read: Mapping[str, str | os.PathLike[st
     What was not given (None) is left out, and so is what cannot be looked at: opening it says why.
     """
     written = _file_at(sys.stdout.buffer if output == "-" else output)
-    if written is None:
-        return
     for what, path in read.items():
+        if is_remote(output) and isinstance(path, str) and is_remote(path) and Remote(output) == Remote(path):
+            raise OutputError(f"{output}: this is {what}; choose another name for the output")
+        if written is None:
+            continue
         found = None if path is None else _file_at(sys.stdin.buffer if path == "-" else path)
         if found is not None and os.path.samestat(found, written):
             raise OutputError(f"{output}: this is {what}; choose another name for the output")
@@ -384,6 +393,10 @@ def open_output(path: str) -> Iterator[BinaryIO]:
         yield cast(BinaryIO, TerminalStream(channel)) if sys.stdout.isatty() else channel
         channel.flush()
         return
+    if is_remote(path):
+        with _sending(path) as target, target.written() as file, _compressed(file, path) as stream:
+            yield stream
+        return
     with _writing(path), ExitStack() as stack:
         given = Path(path)
         if given.is_dir():
@@ -401,10 +414,30 @@ def open_outputs(paths: Sequence[str]) -> Iterator[list[BinaryIO]]:
     """The same for several files: none takes its name before all of them are complete."""
     with _writing(paths[0]):
         for path in paths:
+            check_not_several(path)
             if Path(path).exists() and not Path(path).is_file():
                 raise OutputError(f"{path}: this is not a file; choose another name")
         with whole_files(paths) as streams, ExitStack() as stack:
             yield [stack.enter_context(_compressed(*pair)) for pair in zip(streams, paths, strict=True)]
+
+
+def check_not_several(path: str) -> None:
+    """Refuse a URL for what has several files, which could not change together."""
+    if is_remote(path):
+        raise OutputError(f"{path}: several files that belong together can only be written on this machine")
+
+
+@contextmanager
+def _sending(path: str) -> Iterator[Remote]:
+    """A place that is not on this machine, after a look whether it can be written to."""
+    target = Remote(path)
+    try:
+        if path.endswith("/") or target.is_dir():
+            raise OutputError(f"{path}: this is a folder; name a file")
+        target.check_writable()
+        yield target
+    except OSError as error:
+        raise OutputError(f"{path}: cannot be written ({words_of(error)}); check the address") from None
 
 
 @contextmanager
@@ -424,10 +457,12 @@ def _compressed(stream: BinaryIO, path: str) -> Iterator[BinaryIO]:
 @contextmanager
 def open_spool(path: str) -> Iterator[BinaryIO]:
     """A temporary file without a name, beside `path` where that is a file: nothing can be left of it."""
-    with _writing(path):
-        folder = None if path == "-" or (Path(path).exists() and not Path(path).is_file()) else Path(path).parent
-        with tempfile.TemporaryFile(dir=folder) as file:
-            yield cast(BinaryIO, file)
+    is_elsewhere = path == "-" or is_remote(path) or (Path(path).exists() and not Path(path).is_file())
+    with (
+        _sending(path) if is_remote(path) else _writing(path),
+        tempfile.TemporaryFile(dir=None if is_elsewhere else Path(path).parent) as file,
+    ):
+        yield cast(BinaryIO, file)
 
 
 @contextmanager

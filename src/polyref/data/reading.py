@@ -47,6 +47,7 @@ from polyref.errors import InputError, SettingsError
 from polyref.example import Example
 from polyref.files import finish_renames
 from polyref.files import reading as in_words
+from polyref.remote import path_at
 from polyref.settings import part, setting, settings
 
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
@@ -112,7 +113,7 @@ class Input:
         if len(self.paths) > 1:
             formats = [self.settings.format or format_of_name(path) for path in self.paths]
             return None if "parallel" in formats or None in formats else list(self.paths)
-        folder = Path(self.paths[0])
+        folder = path_at(self.paths[0])
         if not folder.is_dir():
             return None
         with in_words(folder):
@@ -168,7 +169,7 @@ class Input:
             ):
                 yield last._replace(number=number + last.number, position=position + last.position)
             number += 0 if last is None else last.number
-            position += Path(file).stat().st_size if Path(file).is_file() else 0
+            position += path_at(file).stat().st_size if path_at(file).is_file() else 0
 
     def examples(
         self,

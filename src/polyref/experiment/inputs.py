@@ -34,6 +34,7 @@ from polyref.fit import fingerprint
 from polyref.fit.checkpoint import has_checkpoint
 from polyref.model.folder import TARGET, Vocabularies
 from polyref.model.settings import KINDS
+from polyref.remote import Place, path_at
 from polyref.scale import Job, expand_file
 from polyref.schedule import ScheduleSettings
 from polyref.text.subwords import Subwords
@@ -128,7 +129,7 @@ def expanded(
     if not settings.reads:
         tools = replace(tools, language_model=None)
     files = Input.of(path).files
-    stamps = [_stamp(Path(file)) for file in files], _stamps(tools.encoder), _stamps(tools.language_model)
+    stamps = [_stamp(path_at(file)) for file in files], _stamps(tools.encoder), _stamps(tools.language_model)
     # Neither the number of processes nor the engine changes the result.
     how = asdict(settings), asdict(tools.vectors), tools.encoder, tools.language_model, asdict(fields)
     output = folder / f"expanded-{fingerprint(how, path, stamps)}.jsonl"
@@ -150,7 +151,7 @@ def cut_down(stage: Stage, folder: Path, *, make: bool = True) -> str:
     if wanted == (0, 0, 1, None):
         return data.train
     input = Input.of(data.train, ReadSettings(fields=data.fields))
-    stamps = [_stamp(Path(file)) for file in input.files]
+    stamps = [_stamp(path_at(file)) for file in input.files]
     output = folder / f"taken-{fingerprint(wanted, data.train, stamps, asdict(data.fields))}.jsonl"
     if not output.exists():
         if not make:
@@ -177,7 +178,7 @@ def _with_fewer(example: Example, data: DataSection) -> Example:
     return replace(example, references=kept)
 
 
-def _stamp(path: Path) -> tuple[str, int, int]:
+def _stamp(path: Place) -> tuple[str, int, int]:
     with reading(path):
         found = path.stat()
     return path.name, found.st_size, found.st_mtime_ns

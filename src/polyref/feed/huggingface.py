@@ -148,7 +148,7 @@ class Expander:
 
     def __call__(self, batch: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
         tools = _tools(self.encoder)
-        examples = _examples(batch, self.fields)
+        examples = examples_of_batch(batch, self.fields)
         # Nothing is learned from the batch itself: the result would depend on its size.
         expanded = expand(
             examples, settings=self.settings, engine=tools.engine, encoder=tools.encoder, usage=self.usage
@@ -207,7 +207,7 @@ def _first_examples(given: Dataset | Iterable[Example], fields: Fields) -> Itera
         if fields.references in given.column_names:
             given = given.select_columns(fields.references)
         # As Arrow has them, whatever the format is that the data set gives its values in.
-        found = _examples(given.with_format("arrow")[:EXAMPLES_READ].to_pydict(), fields)
+        found = examples_of_batch(given.with_format("arrow")[:EXAMPLES_READ].to_pydict(), fields)
     for example in islice(found, EXAMPLES_READ):
         if not isinstance(example, Example):
             problem = f"learn_from is a {type(given).__name__}, neither a datasets.Dataset nor examples"
@@ -226,7 +226,7 @@ class _Column(list[Any]):
         return pyarrow().array(list(self), self._kind if type is None else type)
 
 
-def _examples(batch: Mapping[str, list[Any]], fields: Fields) -> list[Example]:
+def examples_of_batch(batch: Mapping[str, list[Any]], fields: Fields) -> list[Example]:
     if fields.references not in batch:
         there = ", ".join(f'"{name}"' for name in batch)
         cure = f"name another with fields=Fields(references=...) (the columns here: {there})"

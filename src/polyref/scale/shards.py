@@ -27,12 +27,14 @@ from typing import Any, BinaryIO, Self
 from polyref.data import Line
 from polyref.errors import InputError, OutputError, SettingsError
 from polyref.expansion import CHUNK
-from polyref.files import taken, writing
+from polyref.files import reading, taken, writing
+from polyref.remote import Place, Remote, path_at
 from polyref.settings import setting, settings, shown
 from polyref.stats import Tally
 
 MANIFEST = "_manifest.jsonl"  # readers of folders leave out names that begin so
 PLACE = "{shard}"
+_TAKEN = "another run writes to this folder"
 
 
 @settings(group="Output")
@@ -54,8 +56,8 @@ def pattern_of(output: str) -> str | None:
     """`out/{shard}.jsonl` for an output that is a folder; None for one that is a file."""
     if PLACE in Path(output).name:
         return output
-    if output.endswith("/") or (output != "-" and Path(output).is_dir()):
-        return str(Path(output) / f"{PLACE}.jsonl")
+    if output != "-" and (output.endswith("/") or path_at(output).is_dir()):
+        return str(path_at(output) / f"{PLACE}.jsonl")
     return None
 
 
@@ -90,7 +92,8 @@ class ShardFolder:
         self.tally = Tally()
         self.aside: list[dict[str, Any]] = []
         self._pattern, self._size, self._open_shard = pattern, size, open_shard
-        self._folder = Path(pattern).parent
+        self._folder = path_at(pattern).parent
+        self._manifest = _manifest_in(self._folder)
         self._described = json.loads(json.dumps({"shard_examples": size, "output": Path(pattern).name, **described}))
         self._noted: dict[int, dict[str, Any]] = {}
         self._given: deque[_Given] = deque()
@@ -103,7 +106,8 @@ class ShardFolder:
     def __enter__(self) -> Self:
         with writing(self._folder, "choose another folder"):
             self._folder.mkdir(parents=True, exist_ok=True)
-            self._exit.enter_context(taken(self._folder, "another run writes to this folder"))
+            if isinstance(self._folder, Path):
+                self._exit.enter_context(taken(self._folder, _TAKEN))
         try:
             self._read_manifest()
         except BaseException:
@@ -119,7 +123,7 @@ class ShardFolder:
                 self._open.__exit__(kind, error, trace)
 
     @property
-    def files(self) -> list[Path]:
+    def files(self) -> list[Place]:
         """All shards that are noted, in order."""
         return [self._path(shard) for shard in sorted(self._noted)]
 
@@ -171,15 +175,15 @@ class ShardFolder:
 
     def remove(self) -> None:
         """Remove the shards, which are not needed any more, and the folder if nothing else is in it."""
-        for path in (*self.files, self._folder / MANIFEST):
+        for path in (*self.files, self._manifest.path):
             path.unlink(missing_ok=True)
         if not any(self._folder.iterdir()):
             self._folder.rmdir()
 
-    def _path(self, shard: int) -> Path:
+    def _path(self, shard: int) -> Place:
         return self._folder / Path(self._pattern).name.replace(PLACE, f"{shard:05d}")
 
-    def _note(self, given: _Given, path: Path) -> None:
+    def _note(self, given: _Given, path: Place) -> None:
         noted = {
             "shard": given.shard,
             "input": given.source,
@@ -188,25 +192,27 @@ class ShardFolder:
             "tally": self._now.to_json(),
             "aside": self._now_aside,
         }
-        with writing(self._folder / MANIFEST):
-            _append(self._folder / MANIFEST, json.dumps(noted).encode() + b"\n")
+        with writing(self._manifest.path):
+            self._manifest.append(json.dumps(noted).encode() + b"\n")
         self._noted[given.shard] = noted
         self.tally.add(self._now)
         self.aside += self._now_aside
 
     def _read_manifest(self) -> None:
-        path = self._folder / MANIFEST
+        path = self._manifest.path
         try:
-            header, *noted = [json.loads(line) for line in _lines(path)] or [None]
+            with reading(path, "cannot be read"):
+                header, *noted = [json.loads(line) for line in self._manifest.lines()] or [None]
             found = {one["shard"]: one for one in noted}
         except (ValueError, KeyError, TypeError):
             raise InputError("this is not a manifest of shards", "choose another folder", file=str(path)) from None
         if header is None:
-            if others := [one.name for one in self._folder.iterdir() if one != path and not one.name.startswith(".")]:
+            names = [one.name for one in self._folder.iterdir()]
+            if others := [name for name in names if name != MANIFEST and not name.startswith(".")]:
                 problem = f"holds other files ({others[0]})"
                 raise OutputError(f"{self._folder}: {problem}; choose a folder that is new or empty")
             with writing(path):
-                _append(path, json.dumps(self._described).encode() + b"\n")
+                self._manifest.append(json.dumps(self._described).encode() + b"\n")
             return
         for key in {**header, **self._described}:
             was, now = header.get(key), self._described.get(key)
@@ -222,34 +228,72 @@ class ShardFolder:
             raise OutputError(f"{self._folder}: {problem}; give the same input, or another folder")
 
 
-def _hash_of(path: Path) -> str:
+def _hash_of(path: Place) -> str:
+    """What a shard is known by. One that is elsewhere is not read for it: size and version tell."""
+    if isinstance(path, Remote):
+        return "{0.st_size}-{0.st_mtime_ns:x}".format(path.stat())
     with path.open("rb") as file:
         return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
 
 
-def _is_there(path: Path, hash: str) -> bool:
+def _is_there(path: Place, hash: str) -> bool:
     return path.is_file() and _hash_of(path) == hash
 
 
-def _append(path: Path, line: bytes) -> None:
-    """Have a line at the end of a file, and on the disk. What was cut off by a full disk goes again."""
-    with path.open("ab") as file:
-        before = file.tell()
-        try:
-            file.write(line)
-            file.flush()
-            os.fsync(file.fileno())
-        except BaseException:
-            file.truncate(before)
-            raise
+@dataclass(slots=True)
+class _Manifest:
+    """The file that notes go to, one line each."""
+
+    path: Path
+
+    def append(self, line: bytes) -> None:
+        """Have a line at the end, and on the disk. What was cut off by a full disk goes again."""
+        with self.path.open("ab") as file:
+            before = file.tell()
+            try:
+                file.write(line)
+                file.flush()
+                os.fsync(file.fileno())
+            except BaseException:
+                file.truncate(before)
+                raise
+
+    def lines(self) -> list[bytes]:
+        """All lines, none where there is no file; one that was cut off by a kill goes."""
+        if not self.path.exists():
+            return []
+        content = self.path.read_bytes()
+        whole = content[: content.rfind(b"\n") + 1]
+        if whole != content:
+            os.truncate(self.path, len(whole))
+        return whole.splitlines()
 
 
-def _lines(path: Path) -> list[bytes]:
-    """The lines of a file, none where there is no file; one that was cut off by a kill goes."""
-    if not path.exists():
-        return []
-    content = path.read_bytes()
-    whole = content[: content.rfind(b"\n") + 1]
-    if whole != content:
-        os.truncate(path, len(whole))
-    return whole.splitlines()
+@dataclass(slots=True)
+class _RemoteManifest:
+    """The same in a place where nothing can be added to a file: it is written anew each time.
+
+    There are no locks either. What another run has written since is noticed instead.
+    """
+
+    path: Remote
+    content: bytes = b""  # as this run has left it
+
+    def append(self, line: bytes) -> None:
+        if self._now() != self.content:
+            raise OutputError(f"{self.path.parent}: {_TAKEN}; wait until it ends, or give another folder")
+        self.content += line
+        self.path.write_bytes(self.content)
+
+    def lines(self) -> list[bytes]:
+        self.content = self._now()
+        return self.content.splitlines()
+
+    def _now(self) -> bytes:
+        return self.path.read_bytes() if self.path.exists() else b""
+
+
+def _manifest_in(folder: Place) -> _Manifest | _RemoteManifest:
+    if isinstance(folder, Remote):
+        return _RemoteManifest(folder / MANIFEST)
+    return _Manifest(folder / MANIFEST)

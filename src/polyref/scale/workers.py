@@ -53,6 +53,7 @@ from polyref.lattice import (
     engine_named,
 )
 from polyref.lattice.engine import alignment_cells, fastest_engine
+from polyref.remote import path_at
 from polyref.scale import cluster
 from polyref.scale.pool import in_order
 from polyref.scale.shards import PLACE, Done, ShardFolder, ShardSettings, pattern_of
@@ -216,7 +217,7 @@ def _open_place(job: Job, report: WriteReport) -> Iterator[_OneFile | ShardFolde
             yield folder
             report.files = list(map(str, folder.files))
     else:
-        parts = str(Path(parts or "") / f"{PLACE}.jsonl")
+        parts = str(path_at(parts or "") / f"{PLACE}.jsonl")
         with ShardFolder(parts, size, _described(job), partial(opened, format="jsonl")) as folder:
             yield folder
             with opened(job.output) as stream:

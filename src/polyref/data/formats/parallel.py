@@ -17,9 +17,18 @@ from pathlib import Path
 
 from polyref.data.formats.format import FileFormat, Reading, Spool
 from polyref.data.formats.jsonl import is_blank, record_line
-from polyref.data.opening import Line, Opened, open_input, open_outputs, text_lines, without_compression
+from polyref.data.opening import (
+    Line,
+    Opened,
+    check_not_several,
+    open_input,
+    open_outputs,
+    text_lines,
+    without_compression,
+)
 from polyref.errors import InputError, OutputError
 from polyref.files import check_not_mixed, finish_renames
+from polyref.remote import path_at
 
 SOURCE = ".src"
 _REFERENCES = re.compile(r"\.ref([0-9]*)(?:\.gz|\.zst)?")
@@ -55,7 +64,7 @@ def _reference_files(prefix: str) -> list[str]:
 
 def _files_beside(prefix: str) -> list[tuple[int, str]]:
     """Every file of references with this prefix, and its number; -1 where it has none."""
-    folder, name = Path(prefix).parent, Path(prefix).name
+    folder, name = path_at(prefix).parent, Path(prefix).name
     try:
         there = sorted(path.name for path in folder.iterdir() if path.name.startswith(name))
     except (OSError, ValueError):
@@ -67,7 +76,7 @@ def _files_beside(prefix: str) -> list[tuple[int, str]]:
 
 def _exists(path: str) -> bool:
     try:
-        return Path(path).exists()
+        return path_at(path).exists()
     except (OSError, ValueError):
         return False
 
@@ -141,6 +150,7 @@ def write_parallel(spool: Spool) -> None:
 def _check(path: str) -> None:
     if path == "-":
         raise OutputError("parallel text is several files; name one that ends in .src")
+    check_not_several(path)
 
 
 PARALLEL = FileFormat((SOURCE,), read_parallel, write_parallel, check=_check, holds_pseudo=False)

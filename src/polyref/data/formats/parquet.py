@@ -17,7 +17,6 @@ from collections import Counter
 from collections.abc import Callable, Container, Iterator
 from functools import partial
 from itertools import islice
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from polyref.data.formats.format import JSON, FileFormat, Losses, Parts, Reading, Shape, Spool
@@ -26,6 +25,7 @@ from polyref.data.formats.names import Kind, Names, recognise, with_names
 from polyref.data.opening import Line, open_output
 from polyref.errors import InputError, SettingsError, load_extra
 from polyref.example import JUDGEMENTS
+from polyref.remote import is_remote, path_at
 
 MAGIC = b"PAR1"
 BATCH_ROWS = 1024
@@ -48,9 +48,10 @@ def read_parquet(reading: Reading) -> Iterator[Line]:
         raise reading.wrong("Parquet cannot be read from a pipe", "give the name of a file")
     if opened.is_packed:
         raise reading.wrong("Parquet cannot be read from inside gzip or zstd", "decompress the file")
+    source = opened.raw if is_remote(opened.path) else opened.path
     try:
         # Page by page: without these two, as much as a row group holds is read at once.
-        file = pyarrow("pyarrow.parquet").ParquetFile(opened.path, pre_buffer=False, buffer_size=_BUFFER_BYTES)
+        file = pyarrow("pyarrow.parquet").ParquetFile(source, pre_buffer=False, buffer_size=_BUFFER_BYTES)
     except (pyarrow().ArrowException, OSError) as error:
         raise _broken(error, reading) from None
     except UnicodeDecodeError:
@@ -62,7 +63,7 @@ def read_parquet(reading: Reading) -> Iterator[Line]:
         rows = file.metadata.num_rows
         if not rows:
             raise reading.wrong("the file has no rows", "give at least one")
-        size = Path(opened.path).stat().st_size
+        size = path_at(opened.path).stat().st_size
         for number, row in enumerate(_rows(file, kept, reading), 1):
             line = reading.line(number, partial(_record, row, names, reading, number), row)
             yield line._replace(position=size * number // rows)
