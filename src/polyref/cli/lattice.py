@@ -102,15 +102,14 @@ def lattice(
     if judging.judge != "bleu":
         with located(display_name(file)):
             usage, examples = learned(examples, text)
-    if together and drawing.id is None:
-        examples = _few_enough(examples, str(output))
-    lattices = lattices_of(file, examples, drawing.id, align, text, tools)
+    page = _few_enough(examples, str(output)) if together and drawing.id is None else []
+    lattices = lattices_of(file, page or examples, drawing.id, align, text, tools)
     with_paths = with_files(file, lattices, output, together=together)
-    if isinstance(examples, list) and len(examples) > 1:
-        with_paths = o.with_bar(with_paths, len(examples), "drawing", "lattices")
+    if len(page) > 1:
+        with_paths = o.with_bar(with_paths, len(page), "drawing", "lattices")
     drawn: list[Drawn] = []
     number = 0
-    for number, (example, merged, path) in enumerate(with_paths, 1):
+    for example, merged, path in with_paths:
         merged.rules = None if usage is None else rules_of(merged, usage)
         if path is not None and not together:
             with about(file, example):
@@ -124,6 +123,7 @@ def lattice(
                 else:
                     title = heading(example) if drawing.title is None else drawing.title
                     merged.save(path, highlight=marked, theme=drawing.theme, title=title, steps=show.steps)
+        number += 1
         told = (f"{o.printable(line)}\n" for line in _lines(report, example))
         o.tell(o.one_object(report) if as_json else "".join(told))
     if output is not None:
