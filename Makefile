@@ -8,14 +8,17 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 setup: .venv/dev
 
 .venv/base: pyproject.toml constraints.txt
-	@echo "Setting up .venv: about 350 MB, a minute or two."
-	$(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable .
+	@echo "Setting up .venv, once. 1 of 2: an empty environment, a few seconds."
+	@$(PYTHON) -m venv .venv
+	@echo "2 of 2: numpy, numba and what else polyref needs, about 350 MB: a minute or two."
+	@$(BIN)/pip install --quiet --constraint constraints.txt --editable .
+	@echo "Done: the command is $(BIN)/polyref."
 	touch $@
 
 # torch first and by itself, so that it can be chosen: make setup TORCH="torch --index-url URL" (docs/install.md).
 TORCH ?= torch
 .venv/dev: .venv/base
+	@echo "Adding what the tests need: torch first, then the others; some minutes."
 	$(BIN)/pip install --quiet --constraint constraints.txt $(TORCH)
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable ".[dev]"
 	touch $@
@@ -24,6 +27,7 @@ demo: .venv/base
 	@mkdir -p build
 	$(BIN)/polyref demo --output build/demo.html
 	$(BIN)/polyref expand src/polyref/data/sample.jsonl --tokenizer characters --per-example 20 --output build/expanded.jsonl
+	$(BIN)/polyref stats build/expanded.jsonl --tokenizer characters --output build/run.html > build/statistics.txt
 
 check: .venv/dev
 	$(BIN)/ruff check src tests benchmarks *.py

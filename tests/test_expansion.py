@@ -346,6 +346,7 @@ def test_a_tally_counts_what_happened():
         "references_before": 8,
         "references_after": 8 + 5,
         "fell_short": 2,
+        "fell_short_why": {"left_out": 1, "no_more": 1},
         "not_exact": 0,
         "left_out": {"lost": 2},
         "sentences_median": "4",

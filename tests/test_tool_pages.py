@@ -138,6 +138,19 @@ def test_the_recipe_of_the_readme_fits_its_files(tmp_path: Path) -> None:
     assert len(said[0]) > 500 and said[0].isdisjoint(said[1])
 
 
+def test_the_readme_shows_what_expand_prints(tmp_path: Path) -> None:
+    """Times aside."""
+    page = (ROOT / "README.md").read_text(encoding="utf-8")
+    [example] = [block for block in blocks(page) if block.startswith('    {"id": "42", "source"')]
+    (tmp_path / "captions.jsonl").write_text(re.sub("^ +", "", example, flags=re.M))
+    [shown] = [block for block in blocks(page) if "--per-example 8\n" in block]
+    command, *told = [line.removeprefix("    ") for line in shown.rstrip("\n").split("\n")]
+    given = json.dumps([shlex.split(command)[2:]])
+    done = subprocess.run([sys.executable, "-c", RUN_ALL], input=given, cwd=tmp_path, capture_output=True, text=True)
+    printed, expected = (re.sub(r"\d+\.\d\d(?=,|$)", "", lines) for lines in (done.stdout, "\n".join(told) + "\n"))
+    assert printed.split() == expected.split()
+
+
 def test_links_of_the_pages_lead_somewhere() -> None:
     for page in TOOLS.glob("*.md"):
         for target in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text(encoding="utf-8")):

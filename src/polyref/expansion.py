@@ -21,6 +21,7 @@ from polyref.errors import InputError, SettingsError
 from polyref.example import Example, LatticeSummary, PseudoReference
 from polyref.judge import (
     EXAMPLES_READ,
+    READ_CAUSES,
     Chosen,
     JudgeSettings,
     LanguageModel,
@@ -40,6 +41,7 @@ Shortfall = Literal["keep", "repeat", "fail"]
 
 # Examples are encoded so many at a time, whatever the number of workers: batches depend on the input alone.
 CHUNK = 128
+_NODES_FOR_A_REASON = 10_000  # of the search that only looks for sentences with a lower BLEU
 
 
 @settings(group="Pseudo-references")
@@ -226,13 +228,27 @@ def _with_result(example: Example, lattice: Lattice, chosen: Chosen, settings: E
     short = settings.per_example - len(example.references) - len(pseudo)
     if short > 0:
         pseudo = fill_up(example, pseudo, short, settings)
-    tally.count(example, pseudo, sentences=lattice.count, exact=chosen.exact, short=short > 0)
+    why = _why_short(lattice, chosen, settings.search) if short > 0 else None
+    tally.count(example, pseudo, sentences=lattice.count, exact=chosen.exact, short=why)
     tally.left_out.update(chosen.left_out)
     kept = None
     if settings.keep_lattice:
         kept = keep(lattice, None if lattice.rules is None else kept_rules(lattice.rules))
     summary = LatticeSummary(lattice.count, lattice.penalty, chosen.exact, kept)
     return replace(example, pseudo_references=pseudo, lattice=summary)
+
+
+def _why_short(lattice: Lattice, chosen: Chosen, search: SearchSettings) -> str:
+    """Why an example gives too few sentences, so that a person knows what would give more."""
+    found = len(chosen.pseudo_references)
+    if found == lattice.new:
+        return "no_more"
+    if not chosen.exact:
+        return "cut_short"
+    if search.min_bleu == 0 or READ_CAUSES & chosen.left_out.keys():
+        return "left_out"
+    any_bleu = replace(search, min_bleu=0, node_budget=min(search.node_budget, _NODES_FOR_A_REASON))
+    return "low_bleu" if len(lattice.search(found + 1, any_bleu).lengths) > found else "left_out"
 
 
 def fill_up(

@@ -187,7 +187,7 @@ class Tally:
     gold: int = 0
     pseudo: int = 0
     repeats: int = 0
-    short: int = 0
+    short: Counter[str] = field(default_factory=Counter)  # examples with too few references, by the reason
     inexact: int = 0
     left_out: Counter[str] = field(default_factory=Counter)  # by cause: what was not good enough to be chosen
     bleu: float = 0.0
@@ -196,14 +196,14 @@ class Tally:
     seconds: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
 
     def count(
-        self, example: Example, pseudo: Sequence[PseudoReference], *, sentences: int, exact: bool, short: bool
+        self, example: Example, pseudo: Sequence[PseudoReference], *, sentences: int, exact: bool, short: str | None
     ) -> None:
         self.examples += 1
         self.gold += len(example.references)
         new = [reference.bleu for reference in pseudo if not reference.repeat]
         self.pseudo += len(new)
         self.repeats += len(pseudo) - len(new)
-        self.short += short
+        self.short.update([] if short is None else [short])
         self.inexact += not exact
         self.bleu += sum(new)
         self.largest = max(self.largest, sentences)
@@ -214,8 +214,9 @@ class Tally:
         self.seconds[stage] += perf_counter() - started
 
     def add(self, other: Tally) -> None:
-        for name in ("examples", "gold", "pseudo", "repeats", "short", "inexact", "bleu"):
+        for name in ("examples", "gold", "pseudo", "repeats", "inexact", "bleu"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
+        self.short.update(other.short)
         self.left_out.update(other.left_out)
         self.largest = max(self.largest, other.largest)
         self.sentences.update(other.sentences)
@@ -231,7 +232,8 @@ class Tally:
     @staticmethod
     def of_json(values: Mapping[str, Any]) -> Tally:
         found = Tally(**values)
-        found.left_out, found.seconds = Counter(found.left_out), defaultdict(float, found.seconds)
+        found.short, found.left_out = Counter(found.short), Counter(found.left_out)
+        found.seconds = defaultdict(float, found.seconds)
         found.largest = int(values["largest"], 16)
         found.sentences = Counter({float(size): number for size, number in values["sentences"].items()})
         return found
@@ -243,7 +245,8 @@ class Tally:
             "examples": self.examples,
             "references_before": self.gold,
             "references_after": self.gold + self.pseudo + self.repeats,
-            "fell_short": self.short,
+            "fell_short": self.short.total(),
+            "fell_short_why": dict(sorted(self.short.items())),
             "not_exact": self.inexact,
             "left_out": dict(sorted(self.left_out.items())),
             "sentences_median": _shown(middle),

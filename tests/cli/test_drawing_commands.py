@@ -24,7 +24,7 @@ TWO = record("x", "a b c d", "a y c d") + record("../odd id", "e f g h", "e z g 
 
 def test_a_lattice_is_drawn_into_a_file_and_told_about(run, tmp_path: Path) -> None:
     done = run("lattice", "-", "--id", "x", "-o", tmp_path / "x.svg", stdin=TWO)
-    assert (done.code, done.err) == (0, "")
+    assert (done.code, done.err) == (0, f"polyref: {tmp_path / 'x.svg'}: 1 lattice written\n")
     assert done.out == b"x: 2 references, 5 states, 5 arcs; 2 sentences, 0 of them new\n"
     assert (tmp_path / "x.svg").read_text().startswith("<svg")
 
@@ -34,7 +34,7 @@ def drawn(run, folder: Path, pattern: str, *ids: str, verb: str = "lattice") -> 
     inner = folder / "inner"
     inner.mkdir()
     stdin = b"".join(record(id, "a b c d", "a y c d") for id in ids)
-    done = run(verb, "-", "-o", inner / pattern, stdin=stdin)
+    done = run(verb, "-", "-o", inner / pattern, "--quiet", stdin=stdin)
     assert (done.code, done.err) == (0, "")
     assert list(folder.iterdir()) == [inner]
     return sorted(str(path.relative_to(inner)) for path in inner.rglob("*") if path.is_file())
@@ -100,7 +100,7 @@ def test_several_examples_do_not_fit_into_one_file(run, tmp_path: Path) -> None:
 def test_a_page_takes_all_examples(run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     kinds = b'{"id": "k", "source": "photo 7", "kind": "caption", "references": ["a b c", "a d c"]}\n'
     large = record("large", *(f"a w{n} b" for n in range(21)))
-    done = run("lattice", "-", "-o", tmp_path / "all.html", "--title", "All", stdin=TWO + kinds + large)
+    done = run("lattice", "-", "-o", tmp_path / "all.html", "--title", "All", "-q", stdin=TWO + kinds + large)
     assert (done.code, done.err, len(done.out.splitlines())) == (0, "", 4)
     page = (tmp_path / "all.html").read_text("utf-8")
     assert page.count('<details class="one"') == 4 and page.count("<svg") == 3

@@ -19,6 +19,7 @@ SUMMARY = {
     "references_before",
     "references_after",
     "fell_short",
+    "fell_short_why",
     "not_exact",
     "left_out",
     "sentences_median",
@@ -87,6 +88,29 @@ def test_the_summary_for_a_machine_stays_apart_from_the_result(run, captions_fil
 def test_the_summary_says_how_many_fell_short(run, captions_file):
     done = run("expand", captions_file, "-o", captions_file.with_name("out.jsonl"), "-k", 10_000, "--json")
     assert json.loads(done.out)["fell_short"] == 3
+
+
+def test_the_summary_says_why_examples_fell_short_and_what_to_do(run, tmp_path: Path):
+    short = [["red car", "blue car", "red bus"], ["a car"], ["a b c d x e f g h", "a b c d y e f g z"]]
+    lines = [json.dumps({"source": 1, "references": references}) for references in short]
+    told = run("expand", "-", "-o", tmp_path / "out.jsonl", stdin="\n".join(lines).encode()).out.decode()
+    assert told.splitlines()[2:5] == [
+        "fell short      3 examples with fewer than 20 references",
+        "                2 of them: no other sentence; try --align soft",
+        "                1 of them: others have a BLEU of 0; --min-bleu 0 keeps them",
+    ]
+    every = ("expand", "-", "-o", tmp_path / "out.jsonl", "--min-bleu", 0, "--json")
+    why = json.loads(run(*every, stdin="\n".join(lines).encode()).out)["fell_short_why"]
+    assert why == {"no_more": 3}
+    assert [len(one["pseudo_references"]) for one in records((tmp_path / "out.jsonl").read_bytes())] == [1, 0, 2]
+
+
+def test_the_summary_says_that_others_are_left_out(run, tmp_path: Path):
+    record = b'{"source": 1, "references": ["the man in the hat sings a song", "a man with a hat sings the song"]}'
+    why = json.loads(run("expand", "-", "-o", tmp_path / "out.jsonl", "--json", stdin=record).out)["fell_short_why"]
+    assert why == {"left_out": 1}
+    told = run("expand", "-", "-o", tmp_path / "out.jsonl", stdin=record).out.decode()
+    assert "1 of them: others are left out; --judge bleu keeps more\n" in told
 
 
 @pytest.mark.parametrize(("shortfall", "count"), [("keep", 2), ("repeat", 9)])

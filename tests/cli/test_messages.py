@@ -7,9 +7,11 @@ import logging
 from pathlib import Path
 
 import pytest
+import typer
 
 from polyref.cli.encoder import VERBS as ENCODER
 from polyref.cli.main import VERBS as PLAIN
+from polyref.cli.main import made_app
 from polyref.cli.subwords import VERBS as SUBWORDS
 
 VERBS = [
@@ -105,3 +107,33 @@ def test_the_summary_of_a_stream_is_beside_its_pairs(run, captions_file: Path):
 def test_folders_of_drawings_are_made(run, captions_file: Path, tmp_path: Path):
     assert run("lattice", captions_file, "-o", tmp_path / "new" / "folder" / "{id}.svg").code == 0
     assert len(list((tmp_path / "new" / "folder").iterdir())) == 3
+
+
+def test_a_stream_and_an_alignment_say_what_they_wrote(run, captions_file: Path, tmp_path: Path):
+    pairs, matrix = tmp_path / "pairs.tsv", tmp_path / "{id}.svg"
+    done = run("stream", captions_file, "-o", pairs)
+    assert done.out.decode() == f"{len(pairs.read_text().splitlines())} pairs in {pairs}\n"
+    done = run("stream", captions_file, "-o", tmp_path / "both", "--format", "parallel")
+    assert done.out.decode().endswith(f" pairs in {tmp_path / 'both.src'} and {tmp_path / 'both.trg'}\n")
+    done = run("align", captions_file, "-o", matrix)
+    names = [line.rpartition(": ")[2] for line in done.out.decode().splitlines()]
+    assert len(names) == 3 and all(Path(name).is_file() for name in names)
+    assert json.loads(run("align", captions_file, "-o", matrix, "--json").out.splitlines()[0])["pair"] == [0, 1]
+    for verb, output in (("stream", pairs), ("align", matrix)):
+        assert run(verb, captions_file, "-o", output, "--quiet").out == b""
+
+
+@pytest.mark.parametrize(
+    ("verb", "option", "begun", "values"),
+    [
+        ("stream", "--schedule", "", ["first", "sample-one", "uniform", "shuffle"]),
+        ("stream", "--schedule", "s", ["sample-one", "shuffle"]),
+        ("expand", "--engine", "", ["auto", "plain", "compiled"]),
+        ("expand", "--veto", "n", ["numbers", "negation"]),
+        ("expand", "--penalty", "", ["adaptive"]),
+    ],
+)
+def test_the_values_of_options_complete(verb, option, begun, values):
+    command = typer.main.get_command(made_app(verb)).commands[verb]
+    [found] = [one for one in command.params if option in one.opts]
+    assert [item.value for item in found.shell_complete(command.make_context(verb, ["file"]), begun)] == values

@@ -100,3 +100,25 @@ def test_files_of_one_name_are_told_apart_by_their_folders(run, captions_file, t
         (tmp_path / folder / "train.jsonl").write_bytes(captions_file.read_bytes())
     done = run("stats", tmp_path / "one/train.jsonl", tmp_path / "other/train.jsonl")
     assert done.out.split()[:2] == [b"one/train.jsonl", b"other/train.jsonl"]
+
+
+def test_a_page_about_a_run_is_written_beside_the_table(run, sample_file, tmp_path: Path):
+    expanded, page = tmp_path / "expanded.jsonl", tmp_path / "run.html"
+    run("expand", sample_file, "-o", expanded, "-k", 6)
+    done = run("stats", expanded, "-o", page)
+    assert done.out == run("stats", expanded).out
+    assert done.err == f"polyref: {page}: a page about 64 examples written\n"
+    assert "<h1>expanded.jsonl</h1>" in page.read_text("utf-8")
+
+
+def test_a_page_is_refused_where_there_is_no_run(run, sample_file, tmp_path: Path):
+    refusals = {
+        (sample_file, "-o", tmp_path / "run.html"): f"{sample_file}:1: the page is about a run of expand",
+        (sample_file, sample_file, "-o", tmp_path / "run.html"): "--output describes one file, which is read twice",
+        ("-", "-o", tmp_path / "run.html"): "--output describes one file, which is read twice; name one file",
+        (sample_file, "-o", tmp_path / "run.pdf"): 'unknown suffix ".pdf"',
+    }
+    for arguments, says in refusals.items():
+        done = run("stats", *arguments)
+        assert done.code == 2 and says in done.err
+    assert [path.name for path in tmp_path.iterdir()] == [sample_file.name]

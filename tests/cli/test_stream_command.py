@@ -155,7 +155,7 @@ def test_prompts_and_completions(run, file, tmp_path: Path):
 
 @pytest.mark.parametrize("name", ["out.tsv", "out.tsv.gz"])
 def test_a_file_is_written(name, run, file, tmp_path: Path):
-    done = run("stream", file, "-o", tmp_path / name)
+    done = run("stream", file, "-o", tmp_path / name, "--quiet")
     assert (done.code, done.out, done.err) == (0, b"", "")
     content = (tmp_path / name).read_bytes()
     content = gzip.decompress(content) if name.endswith(".gz") else content

@@ -23,6 +23,7 @@ from polyref.experiment import folder as folder_of_run  # noqa: E402
 from polyref.experiment.reading import read_recipe  # noqa: E402
 from polyref.experiment.training import train_recipe  # noqa: E402
 from polyref.files import taken  # noqa: E402
+from polyref.fit.loop import Step  # noqa: E402
 from polyref.model.folder import load_model  # noqa: E402
 
 
@@ -251,3 +252,14 @@ def test_a_run_that_is_killed_at_its_last_validation_logs_it_once(tmp_path: Path
     polyref.train(tables)
     polyref.train(tables)
     assert [one["updates"] for one in made_up.log_of(tmp_path) if "validation" in one] == [2, 3]
+
+
+def test_an_update_that_is_validated_and_ends_an_epoch_is_told_once(tmp_path: Path):
+    told: list[str] = []
+    at = {"epoch": 0, "batch": 100, "updates": 100, "loss": 0.5, "learning_rate": 0.1}
+    with folder_of_run.open_log(tmp_path, None, told.append) as log:
+        log.step(Step("update", **at, batch_loss=0.4), {})
+        log.step(Step("validation", **at, validation=3.0, best=3.0, is_best=True), {"bleu": 3.0})
+        log.step(Step("epoch", **at), {})
+    assert [line.strip() for line in told[1:]] == ["validation: bleu 3.0000  best so far  ▁", "end of epoch"]
+    assert "update     100" in told[0]

@@ -43,6 +43,8 @@ def align(
         if path is not None:
             title = heading(example) if drawing.title is None else drawing.title
             save_matrix(comparison, path, drawing.theme, title)
+            facts = {"id": example.id, "pair": [left, right], "file": path}
+            o.summarise(facts, o.printable(f"{example.id}: {path}") + "\n", as_json=as_json, stream=o.beside(path))
         else:
             o.tell(comparison.as_json() if as_json else f"{o.printable(example.id)}\n{comparison.as_table()}")
 

@@ -73,6 +73,19 @@ def _left_out(counts: dict[str, int]) -> str:
     return ", ".join(f"{counts[cause]:,} {words}" for cause, words in _CAUSES.items() if cause in counts)
 
 
+def _why_short(counts: dict[str, int], settings: ExpandSettings) -> list[tuple[str, str]]:
+    """One row per reason, with what would give more sentences."""
+    lowest = settings.search.min_bleu
+    score = "a BLEU of 0" if lowest is None else f"a BLEU under {lowest:g}"
+    causes = {
+        "no_more": "no other sentence" + ("; try --align soft" if settings.align.align == "hard" else ""),
+        "low_bleu": f"others have {score}; --min-bleu 0 keeps them",
+        "left_out": "others are left out; --judge bleu keeps more",
+        "cut_short": "there may be others, but the search was cut short",
+    }
+    return [("", f"{counts[cause]:,} of them: {words}") for cause, words in causes.items() if cause in counts]
+
+
 def _for_a_person(summary: dict[str, Any], settings: ExpandSettings) -> str:
     """docs/command-line.md explains each line."""
     bleu = "-" if summary["mean_bleu_kept"] is None else f"{summary['mean_bleu_kept']:.2f}"
@@ -85,6 +98,7 @@ def _for_a_person(summary: dict[str, Any], settings: ExpandSettings) -> str:
             "fell short",
             f"{o.counted(summary['fell_short'], 'example')} with fewer than {settings.per_example:,} references",
         ),
+        *_why_short(summary["fell_short_why"], settings),
         ("not exact", f"{o.counted(summary['not_exact'], 'example')} whose search was cut short"),
         *([("left out", _left_out(summary["left_out"]))] if summary["left_out"] else []),
         ("sentences", f"{median} per lattice (median), {largest} in the largest"),

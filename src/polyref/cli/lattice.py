@@ -94,10 +94,7 @@ def lattice(
     scored = None
     if show.score is not None:
         scored = [line.text(show.score) for line in read_lines(show.score, holds="one sentence per line")]
-    together = False
-    if output is not None:
-        suffix = suffix_of(output, PICTURES if show.steps else PICTURES + GRAPHS)  # before anything is read
-        together = suffix == "html" and not show.steps and _ID not in output
+    together = output is not None and _is_gallery(output, show)  # before anything is read
     if judging.judge == "seams":
         raise SettingsError("asks a language model, which only expand does", "choose content", key="judge")
     examples = Input.of(file, reading).examples(require_source=False)
@@ -105,9 +102,14 @@ def lattice(
     if judging.judge != "bleu":
         with located(display_name(file)):
             usage, examples = learned(examples, text)
-    lattices = lattices_of(file, examples, drawing.id, align, text, tools)
+    page = _few_enough(examples, str(output)) if together and drawing.id is None else []
+    lattices = lattices_of(file, page or examples, drawing.id, align, text, tools)
+    with_paths = with_files(file, lattices, output, together=together)
+    if len(page) > 1:
+        with_paths = o.with_bar(with_paths, len(page), "drawing", "lattices")
     drawn: list[Drawn] = []
-    for example, merged, path in with_files(file, lattices, output, together=together):
+    number = 0
+    for example, merged, path in with_paths:
         merged.rules = None if usage is None else rules_of(merged, usage)
         if path is not None and not together:
             with about(file, example):
@@ -121,11 +123,29 @@ def lattice(
                 else:
                     title = heading(example) if drawing.title is None else drawing.title
                     merged.save(path, highlight=marked, theme=drawing.theme, title=title, steps=show.steps)
+        number += 1
         told = (f"{o.printable(line)}\n" for line in _lines(report, example))
         o.tell(o.one_object(report) if as_json else "".join(told))
-    if together and output is not None:
-        name = drawn[0].title if len(drawn) == 1 else Path(display_name(file)).name
-        write_page(drawn, output, drawing.title or name, drawing.theme)
+    if output is not None:
+        if together:
+            name = drawn[0].title if len(drawn) == 1 else Path(display_name(file)).name
+            write_page(drawn, output, drawing.title or name, drawing.theme)
+        o.say(f"{output}: {o.counted(number, 'lattice')} written")
+
+
+def _is_gallery(output: str, show: ShowSettings) -> bool:
+    """Whether all examples come into one file, which is a page."""
+    suffix = suffix_of(output, PICTURES if show.steps else PICTURES + GRAPHS)
+    return suffix == "html" and not show.steps and _ID not in output
+
+
+def _few_enough(examples: Iterable[Example], output: str) -> list[Example]:
+    """The examples of a page."""
+    found = list(islice(examples, _MOST_TOGETHER + 1))
+    if len(found) > _MOST_TOGETHER:
+        problem = f"{output} has room for {_MOST_TOGETHER:,} examples, and there are more"
+        raise SettingsError(problem, "take a part of the file, add --id, or write {id} in the name")
+    return found
 
 
 def _report(
@@ -285,10 +305,7 @@ def with_files(
     `together`: the file takes all of them.
     """
     if together:
-        for number, (example, lattice) in enumerate(lattices):
-            if number == _MOST_TOGETHER:
-                problem = f"{output} has room for {_MOST_TOGETHER:,} examples, and there are more"
-                raise SettingsError(problem, "take a part of the file, add --id, or write {id} in the name")
+        for example, lattice in lattices:
             yield example, lattice, _not_input(output, file)
         return
     if output is None or _ID in output:

@@ -13,7 +13,7 @@ import logging
 import os
 import re
 import sys
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, is_dataclass
@@ -21,7 +21,7 @@ from functools import wraps
 from math import exp
 from pathlib import Path
 from types import NoneType
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TextIO, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TextIO, TypeVar, get_args, get_origin, get_type_hints
 
 import typer
 
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
     from polyref.fit.loop import Step
 
+Thing = TypeVar("Thing")
 Show = Callable[[int, int], None]  # how far we are (in a file: the bytes behind us), and how many are done
 
 _EXAMPLES = typer.Argument(metavar="FILE", help="Examples in any format (see --from); - is standard input.")
@@ -190,7 +191,15 @@ def _parameter(key: Key, given: Given) -> inspect.Parameter:
     help += f"  [default: {default}]" if kind is not bool and default else ""
     names = [name for name in (declared.short, option_name(key)) if name]
     metavar = declared.metavar or ("N" if kind is int else None)
-    option = typer.Option(*names, metavar=metavar, help=help, show_default=False, rich_help_panel=key.group or None)
+    group, values = key.group or None, _values(key) if kind is str else []
+    option = typer.Option(
+        *names,
+        metavar=metavar,
+        help=help,
+        show_default=False,
+        rich_help_panel=group,
+        autocompletion=(lambda: values) if values else None,
+    )
     annotation = Annotated[kind if kind is bool else kind | None, option]  # type: ignore[valid-type]
     empty = False if kind is bool else None
     return inspect.Parameter(_parameter_name(key), inspect.Parameter.KEYWORD_ONLY, default=empty, annotation=annotation)
@@ -201,6 +210,14 @@ def _kind(key: Key) -> Any:
     kinds = [kind for kind in choices(key.kind) if kind is not NoneType]
     is_simple = len(kinds) == 1 and (kinds[0] in (int, float, bool) or get_origin(kinds[0]) is Literal)
     return kinds[0] if is_simple and key.declared.clean is None else str
+
+
+def _values(key: Key) -> list[str]:
+    """The names that a setting takes, for the shell to complete; typer knows those of a plain choice itself."""
+    kinds = choices(key.kind)
+    inside = [kind for one in kinds if get_origin(one) is tuple for kind in get_args(one)]
+    named = [name for kind in (*kinds, *inside) if get_origin(kind) is Literal for name in get_args(kind)]
+    return [str(name).replace("_", "-") for name in named]
 
 
 def _default(key: Key) -> str:
@@ -396,8 +413,14 @@ def bar_of(before: str, *behind: str) -> Progress:
     texts = [p.TextColumn(text) for text in behind]
     columns = [p.TextColumn(before), p.BarColumn(), *texts, p.TimeElapsedColumn(), p.TextColumn("left")]
     columns.append(p.TimeRemainingColumn())
-    console, is_hidden = Console(stderr=True), not has_bar()
-    return p.Progress(*columns, console=console, transient=True, disable=is_hidden, speed_estimate_period=300)
+    return p.Progress(
+        *columns,
+        console=Console(stderr=True),
+        transient=True,
+        redirect_stdout=sys.stdout.isatty(),  # results move the bar down on a terminal; in a file they stay results
+        disable=not has_bar(),
+        speed_estimate_period=300,
+    )
 
 
 @contextmanager
@@ -461,3 +484,11 @@ def progress_bar(whole: str | int, doing: str, counted: str, rate_digits: int = 
             bar.update(task, completed=position, done=done, rate=done / elapsed if elapsed else 0.0)
 
         yield show
+
+
+def with_bar(things: Iterable[Thing], whole: int, doing: str, counted: str) -> Iterator[Thing]:
+    """The same things; a bar says how many of them are done."""
+    with progress_bar(whole, doing, counted) as show:
+        for number, thing in enumerate(things, 1):
+            yield thing
+            show(number, number)

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any
+from pathlib import Path
+from typing import Annotated, Any
 
 from polyref.cli import options as o
-from polyref.data import Input, Losses, ReadSettings
-from polyref.example import JUDGEMENTS
+from polyref.data import Input, Losses, ReadSettings, open_output
+from polyref.data.opening import located
+from polyref.data.writing import check_not_input
+from polyref.draw import suffix_of
+from polyref.errors import SettingsError
+from polyref.example import JUDGEMENTS, Example
+from polyref.lattice import AutoEngine
 from polyref.stats import statistics
 from polyref.text import TextSettings
 
@@ -16,22 +22,60 @@ MOST_BARS = 8  # numbers of references that a person wants to see one by one
 
 
 @o.from_settings()
-def stats(files: o.Inputs, text: TextSettings, reading: ReadSettings, as_json: o.JsonOption = False) -> None:
+def stats(
+    files: o.Inputs,
+    output: Annotated[str | None, o.output("Page (html) about a run of expand.")] = None,
+    *,
+    text: TextSettings,
+    reading: ReadSettings,
+    as_json: o.JsonOption = False,
+) -> None:
     """Count the examples, references and words of a file.
 
     It also tells how similar the references are. Several files get one column each; with --from parallel they are one
     data set: sources, then references.
     """  # fmt: skip
     sets: list[str | list[str]] = [files] if reading.format == "parallel" else list(files)
+    page = None if output is None else _Page(output, sets, reading, text)
     found: dict[str, dict[str, Any]] = {}
     for paths in sets:
         losses = Losses()
         name = paths if isinstance(paths, str) else paths[0]
-        found[name] = statistics(Input.of(paths, reading).examples(require_source=False, losses=losses), text)
+        examples = Input.of(paths, reading).examples(require_source=False, losses=losses)
+        found[name] = statistics(examples if page is None else page.watch(examples), text)
         if not as_json:
             o.say_losses(name, "not read", losses)
     lines = [o.one_object({"file": name, **summary}) for name, summary in found.items()]
+    if page is not None:
+        page.write()
     o.tell("".join(lines) if as_json else _table(found))
+
+
+class _Page:
+    """The page about a run, which is read twice: first counted with everything else, then looked at."""
+
+    def __init__(self, output: str, sets: list[str | list[str]], reading: ReadSettings, text: TextSettings):
+        from polyref.draw.run import RunFacts
+
+        suffix_of(output, ("html",))
+        self._input = Input.of(sets[0], reading)
+        if len(sets) > 1 or not self._input.can_be_read_again:
+            raise SettingsError("describes one file, which is read twice", "name one file", key="output")
+        check_not_input(output, self._input)
+        self._output, self._facts = output, RunFacts(text)
+
+    def watch(self, examples: Iterator[Example]) -> Iterator[Example]:
+        with located(self._input.name):
+            yield from self._facts.watch(examples)
+
+    def write(self) -> None:
+        from polyref.draw.run import run_page
+
+        title = Path(self._input.name).name
+        page = run_page(self._facts, self._input.examples(require_source=False), title, AutoEngine(o.say))
+        with open_output(self._output) as stream:
+            stream.write(page.encode("utf-8", "replace"))
+        o.say(f"{self._output}: a page about {o.counted(len(self._facts.sizes), 'example')} written")
 
 
 def _table(found: dict[str, dict[str, Any]]) -> str:

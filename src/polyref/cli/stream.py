@@ -110,14 +110,22 @@ def stream(
             beside = o.beside(output)
             with located(input.name):
                 facts = target.write(pairs)
-            if as_json:  # a person who asks for pairs wants nothing else
-                o.summarise(facts, "", as_json=True, stream=beside)
+            o.summarise(facts, _written(facts), as_json=as_json, stream=beside)
             if target.format == "preference" and pairs.rejected.missing:
                 missing = o.counted(pairs.rejected.missing, "pair")
                 o.say(f"{missing} not written: their lattices have no sentence that the rules leave out")
         if pairs.short and settings.fresh is not None:
             wanted = f"{settings.fresh.per_example} fresh paths that pass"
             o.say(f"{o.counted(pairs.short, 'time')} an example had fewer than {wanted}, and they are repeated")
+
+
+def _written(facts: dict[str, Any]) -> str:
+    """What a person is told: nothing where the pairs are what they see."""
+    files = facts["files"]
+    if files == ["-"]:
+        return ""
+    named = " and ".join(files) if len(files) < 3 else f"{len(files):,} files, {files[0]} to {files[-1]}"
+    return f"{o.counted(facts['pairs'], 'pair')} in {o.printable(named)}\n"
 
 
 def _tools(fresh: FreshSettings | None, language_model: str | None) -> Tools | None:

@@ -26,6 +26,10 @@ document.addEventListener('mouseout', (event) => {
   if (back) show(back);
 });
 
+// A small screen shows the first map at once.
+const how = document.querySelector('details:not(.one)');
+if (how && matchMedia('(max-width: 40rem)').matches) how.open = false;
+
 // Search and filters: an example is there if its text has every word, and if every filter is unset or fits.
 const form = document.querySelector('.find');
 if (form) {

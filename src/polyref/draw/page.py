@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 BEST = 6  # sentences under a map
 _OPEN = 8  # of many lattices; the others are folded
 _MOST_CHOICES = 60  # of a filter; more are better searched
-_HOW_TO_READ = (
+HOW_TO_READ = (
     "Each coloured line is a reference that a person wrote; words that several share are one station. Any way along "
     "the lines is a sentence. The marked way is one that nobody wrote: a pseudo-reference.",
     "Under each map: the references, and new sentences with their BLEU against them. Each part of a new sentence has "
@@ -72,11 +72,11 @@ class Drawn(NamedTuple):
 
 def as_page(drawn: Sequence[Drawn], title: str, theme: ThemeName = "auto") -> str:
     """A page under a title: one lattice, or many, each with its own."""
-    how = ["<summary>How to read this</summary>", *(f"<p>{line}</p>" for line in _HOW_TO_READ), "</details>"]
+    how = ["<summary>How to read this</summary>", *(f"<p>{line}</p>" for line in HOW_TO_READ), "</details>"]
     if len(drawn) == 1:
         [one] = drawn
         heading = [f"<h1>{_in_full(title)}</h1>", _note(one)]
-        return _document(title, ['<div class="one">', *heading, one.body, "</div>", "<details>", *how], theme)
+        return document(title, ['<div class="one">', *heading, one.body, "</div>", "<details>", *how], theme)
     body = [f"<h1>{_in_full(title)}</h1>", "<details open>", *how]
     choices = _choices([one.facets for one in drawn])
     body += [*_find(choices), '<nav aria-label="Contents">']
@@ -89,7 +89,7 @@ def as_page(drawn: Sequence[Drawn], title: str, theme: ThemeName = "auto") -> st
         chosen = (texts.index(one.facets[name]) if name in one.facets else "-" for name, texts in choices.items())
         body.append(f'<details class="one" id="n{n}" data-facets="{" ".join(map(str, chosen))}"{state}>')
         body += [f'<summary><h2 dir="auto">{_in_full(one.title)}</h2>{_note(one)}</summary>', one.body, "</details>"]
-    return _document(title, body, theme)
+    return document(title, body, theme)
 
 
 def _note(one: Drawn) -> str:
@@ -172,7 +172,7 @@ def steps_page(steps: Sequence[Step], highlight: Highlight, theme: ThemeName, ti
         body.append(_figure(said, Panel(4, 8, lay_out(network), way), theme, direction))
     if why := word_twice(network):
         body.append(f'<p class="from">{_in_full(why)}</p>')
-    return _document(title, body, theme)
+    return document(title, body, theme)
 
 
 def _figure(said: str, panel: Panel, theme: ThemeName, direction: str) -> str:
@@ -183,7 +183,7 @@ def _figure(said: str, panel: Panel, theme: ThemeName, direction: str) -> str:
 
 def picture_page(svg: str, theme: ThemeName, title: str | None) -> str:
     """Any drawing as a page, with nothing to point at."""
-    return _document(title or "polyref", ['<div class="map wide">', svg, "</div>"], theme)
+    return document(title or "polyref", ['<div class="map wide">', svg, "</div>"], theme)
 
 
 def _in_full(text: str) -> str:
@@ -200,7 +200,7 @@ def _file(name: str) -> str:
     return "\n" + Path(__file__).with_name(name).read_text("utf-8")
 
 
-def _document(title: str, body: Iterable[str], theme: ThemeName) -> str:
+def document(title: str, body: Iterable[str], theme: ThemeName) -> str:
     """A page in the colours of the drawings."""
     style = _themed(_colours, theme) + (dark_style() if theme == "auto" else "") + _file("page.css")
     head = [

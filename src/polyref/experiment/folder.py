@@ -57,6 +57,7 @@ class Log:
         self._board = board
         self._started = time.monotonic() - (before[-1].get("seconds", 0.0) if before else 0.0)
         self._validations = [step for step in before if step.get("validation") is not None]
+        self._told = -1  # the update of the last line
 
     @property
     def sparkline(self) -> str:
@@ -93,8 +94,11 @@ class Log:
         if self._board is not None:
             _log_for_tensorboard(self._board, content)
         if step.what != "update" or step.updates % _EVERY == 0:
-            for line in _for_a_person(step, scores, time.monotonic() - self._started, self.sparkline):
+            where, *found = _for_a_person(step, scores, time.monotonic() - self._started, self.sparkline)
+            # An update may end an epoch, and be validated: that is one place, told once.
+            for line in found if step.updates == self._told else [where, *found]:
                 self.line(line)
+            self._told = step.updates
 
     def _draw(self) -> None:
         drawn = draw_curve([(step["updates"], step["scores"]) for step in self._validations], lowest=(PERPLEXITY,))

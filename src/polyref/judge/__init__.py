@@ -10,6 +10,7 @@ A module imports only from those before it in this order:
 
 from polyref.judge.choice import (
     LOOKED_AT,
+    READ_CAUSES,
     Chosen,
     LanguageModel,
     LeftOut,
@@ -26,6 +27,7 @@ from polyref.judge.usage import EXAMPLES_READ, Usage
 __all__ = [
     "EXAMPLES_READ",
     "LOOKED_AT",
+    "READ_CAUSES",
     "Chosen",
     "Judge",
     "JudgeSettings",

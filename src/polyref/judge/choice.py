@@ -28,6 +28,7 @@ from polyref.lattice import CAUSES, Found, Lattice, SearchSettings
 # Of each example, the best sentences by BLEU that are looked at, for each that is wanted.
 LOOKED_AT = 32
 NOT_FLUENT, RISKY = "fluency", "seams"  # the causes beside those of the rules
+READ_CAUSES = frozenset({NOT_FLUENT, RISKY})
 
 
 class LanguageModel(Protocol):
