@@ -28,6 +28,7 @@ from polyref.cli.convert import convert
 from polyref.cli.demo import demo
 from polyref.cli.expand import expand
 from polyref.cli.experiment import experiment
+from polyref.cli.explore import explore
 from polyref.cli.features import features
 from polyref.cli.generate import generate
 from polyref.cli.help import HelpCommand, HelpGroup
@@ -220,7 +221,10 @@ def _is_out_of_memory(error: BaseException) -> bool:
 
 # -- the command ------------------------------------------------------------------------------------------------------
 
-_VERBS = (expand, stream, lattice, align, convert, stats, score, train, generate, experiment, report, features, demo)
+_VERBS = (
+    *(expand, stream, lattice, align, explore, convert, stats, score),
+    *(train, generate, experiment, report, features, demo),
+)
 _PLAIN: dict[str, Any] = {"no_args_is_help": True, "rich_markup_mode": None, "cls": HelpGroup}
 
 app = typer.Typer(
