@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from typing import Annotated
 
@@ -61,4 +62,5 @@ def explore(
         address = f"http://{HOST}:{listening.getsockname()[1]}/"
         told = f"{o.counted(len(corpus), 'example')}: {address} (Ctrl-C ends it)\n"
         o.summarise({"address": address, "examples": len(corpus)}, told, as_json=as_json)
+        sys.stdout.flush()  # a program that waits for the address reads it now
         serve(explorer, listening, browser=not serving.no_browser)

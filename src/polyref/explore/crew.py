@@ -43,12 +43,9 @@ class Ranking:
     settings: LookSettings
 
 
-Asked = Question | Ranking | None  # None: get ready
-
-
 @dataclass(eq=False)
 class _Job:
-    asked: Asked
+    asked: object
     answer: asyncio.Future[Any]
 
 
@@ -61,9 +58,9 @@ class _Worker:
 
 @dataclass
 class Crew:
-    """Some workers. `first` are examples that tell about the words of a file."""
+    """Some workers, each of which calls `set_up` once, and what that gives with each question. None: get ready."""
 
-    first: Sequence[Example]
+    set_up: Callable[[], Callable[[Any], Any]]
     size: int = 2
     _workers: list[_Worker] = field(default_factory=list)
     _waiting: deque[_Job] = field(default_factory=deque)
@@ -77,7 +74,7 @@ class Crew:
         for worker in list(self._workers):
             self._end(worker)
 
-    async def ask(self, asked: Asked) -> Any:
+    async def ask(self, asked: object) -> Any:
         """The answer. If whoever asks is cancelled, it is given up."""
         if len(self._waiting) >= MOST_WAITING:
             raise BusyError("too much is asked at once; wait a moment")
@@ -99,7 +96,7 @@ class Crew:
         return sum(worker.job is None for worker in self._workers) > 1
 
     def _start(self) -> None:
-        worker = _Worker(*start_worker(partial(_set_up, self.first)))
+        worker = _Worker(*start_worker(self.set_up))
         self._workers.append(worker)
         asyncio.get_running_loop().add_reader(worker.connection.fileno(), self._receive, worker)
         with suppress(OSError):
@@ -145,11 +142,16 @@ class Crew:
             self._give()
 
 
-def _set_up(first: Sequence[Example]) -> Callable[[Asked], Any]:
+def crew_of(first: Sequence[Example]) -> Crew:
+    """Workers that know the first examples of a file, which tell about its words."""
+    return Crew(partial(_analyst, first))
+
+
+def _analyst(first: Sequence[Example]) -> Callable[[Question | Ranking | None], Any]:
     """Inside a worker: what answers."""
     analyst = Analyst(first)
 
-    def answer(asked: Asked) -> Any:
+    def answer(asked: Question | Ranking | None) -> Any:
         if asked is None:
             return analyst.warm_up()
         if isinstance(asked, Ranking):

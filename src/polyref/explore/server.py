@@ -38,7 +38,7 @@ from polyref.errors import OutputError, PolyrefError, SettingsError
 from polyref.explore import asking
 from polyref.explore.analysis import Download
 from polyref.explore.asking import LookSettings, Question
-from polyref.explore.crew import BusyError, Crew, Ranking
+from polyref.explore.crew import BusyError, Crew, Ranking, crew_of
 from polyref.explore.library import ORDERS, Library, Order
 from polyref.judge import CAUSES_IN_WORDS, EXAMPLES_READ
 from polyref.scale.pool import WorkerDiedError
@@ -146,7 +146,7 @@ class Explorer:
 
     def __post_init__(self) -> None:
         first = [self.library.example(number) for number in range(min(len(self.library), EXAMPLES_READ))]
-        self.crew = Crew(first)
+        self.crew = crew_of(first)
         self.base = asking.base_of(self.given)
         self.encoders = asking.encoders_of(self.given)
 
@@ -328,11 +328,12 @@ def _page(path: str, content: bytes, kind: str) -> Route:
 
 
 def bound_socket(port: int) -> socket.socket:
-    """A socket of this machine alone; 0 is any free port."""
+    """A socket of this machine alone, which listens already: whoever is early waits. 0 is any free port."""
     made = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         made.bind((HOST, port))
+        made.listen(2048)
     except OSError as error:
         made.close()
         cure = "choose another with --port, or 0 for any that is free"

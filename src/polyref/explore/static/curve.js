@@ -15,8 +15,10 @@ export class Curve {
     this.draw();
   }
 
-  mark(penalty) {
+  // The penalty now, and how many sentences it gives.
+  mark(penalty, count) {
     this.now = penalty;
+    this.count = count;
     this.draw();
   }
 
@@ -45,7 +47,7 @@ export class Curve {
         make_svg('path', { class: 'now', d: `M${at} ${TOP - 4}V${FOOT}` }),
         make_svg('circle', { cx: at, cy: y(nearest[2]), r: 4 }),
         make_svg('text', { class: 'said', x: at + (this.now > 0.6 ? -5 : 5), y: 9,
-          'text-anchor': this.now > 0.6 ? 'end' : 'start' }, this.now.toFixed(2)),
+          'text-anchor': this.now > 0.6 ? 'end' : 'start' }, `${this.now}: ${this.count}`),
       );
     }
     this.place.append(svg);

@@ -101,7 +101,7 @@ function show(found) {
   element('about').replaceChildren(make('span', {}, found.source === null || source === found.id ? '' : source));
   document.title = `${state.references ? 'own references' : found.id} – polyref explore`;
   show_size(found);
-  curve.mark(found.penalty);
+  curve.mark(found.penalty, readable(found.size.sentences)[0]);
   lattice_map.show(found);
   if (state.reference !== null && state.reference >= found.references.length) state.reference = null;
   list();
@@ -147,7 +147,11 @@ function list() {
   };
   show_sentences(element('sentences-list'), answer.sentences, marked?.text, pick);
   const { length } = answer.sentences;
-  element('got').textContent = length < answer.wanted ? `${length} of ${answer.wanted} wanted` : `the best ${length}`;
+  if (!answer.wanted) {
+    const why = `None: the ${answer.references.length} references are as many as wanted. Raise “per example” to get more.`;
+    element('sentences-list').replaceChildren(make('p', { className: 'faint' }, why));
+  }
+  element('got').textContent = length < answer.wanted ? `${length} of ${answer.wanted} wanted` : length ? `the best ${length}` : '';
   element('copy-sentence').disabled = !marked;
   const causes = Object.entries(answer.left_out).map(([cause, number]) => `${number.toLocaleString('en')} ${about.causes[cause]}`);
   element('left-out').querySelector('summary').textContent = `Left out${causes.length ? `: ${causes.join(', ')}` : ': nothing'}`;
@@ -215,7 +219,8 @@ function wire() {
   element('left-out').addEventListener('toggle', () => { if (element('left-out').open) out.ask(question()); });
   for (const button of document.querySelectorAll('[data-export]')) button.addEventListener('click', () => save(button.dataset.export));
   for (const button of document.querySelectorAll('[data-close]')) button.addEventListener('click', () => button.closest('dialog').close());
-  const keys = { n: 'next', p: 'previous', '/': 'choose', o: 'write', '+': 'larger', '-': 'smaller', 0: 'fit' };
+  element('help').addEventListener('click', () => element('how').showModal());
+  const keys = { '?': 'help', n: 'next', p: 'previous', '/': 'choose', o: 'write', '+': 'larger', '-': 'smaller', 0: 'fit' };
   document.addEventListener('keydown', (event) => {
     const is_typing = event.target.closest('textarea, select, dialog, input:not([type="range"], [type="radio"], [type="checkbox"])');
     if (is_typing || event.ctrlKey || event.metaKey || event.altKey || !(event.key in keys)) return;
