@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shlex
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +13,6 @@ import pytest
 from served import CAT, Served, serving, write_examples
 
 from polyref import AlignSettings, Example, Lattice, Reference
-from polyref.cli import main
 from polyref.data import ReadSettings
 from polyref.expansion import ExpandSettings
 from polyref.explore.analysis import Analyst, Download
@@ -186,15 +187,13 @@ def test_the_command_gives_what_the_page_shows(settings, served: Served, file: P
 
 
 @pytest.fixture
-def run_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def run_command(tmp_path: Path):
     """Run a command in an empty folder; gives the first record that it writes."""
 
     def run(line: str) -> dict:
-        monkeypatch.chdir(tmp_path)
-        monkeypatch.setattr("sys.argv", shlex.split(line))
-        with pytest.raises(SystemExit) as ended:
-            main()
-        assert not ended.value.code
+        program, *arguments = shlex.split(line)
+        assert program == "polyref"
+        subprocess.run([sys.executable, "-m", "polyref", *arguments], cwd=tmp_path, check=True, capture_output=True)
         return json.loads((tmp_path / "expanded.jsonl").read_text("utf-8").splitlines()[0])
 
     return run

@@ -50,6 +50,7 @@ export class Chooser {
     this.beside = answer;
     element('previous').disabled = !answer.previous;
     element('next').disabled = !answer.next;
+    element('place').textContent = answer.place === null ? '' : `${answer.place + 1}/${answer.found}`;
     const [done, of] = answer.ranked, is_ranked = !['file', 'references'].includes(this.order);
     const progress = is_ranked && done < of ? `, ${done} of ${of} looked at` : is_ranked ? `, of the first ${of}` : '';
     element('found').textContent = `${answer.found} found${progress}`;

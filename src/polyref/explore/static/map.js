@@ -63,8 +63,10 @@ export class LatticeMap {
   // -- zoom and pan: without a zoom that somebody chose, the map is as large as it fits, down to what can be read
 
   get scale() {
-    const fits = Math.min((this.place.clientWidth - 4) / this.size[0], (this.place.clientHeight - 4) / this.size[1]);
-    return this.zoom ?? Math.min(1, Math.max(SMALLEST, fits));
+    if (this.zoom !== null) return this.zoom;
+    const [wide, high] = [this.place.offsetWidth / this.size[0], this.place.offsetHeight / this.size[1]];
+    // Where the page is one column, a map is as high as it likes.
+    return Math.min(1, Math.max(SMALLEST, 0.99 * Math.min(wide, matchMedia('(min-width: 60rem)').matches ? high : 1)));
   }
 
   rescale() {
