@@ -15,7 +15,10 @@ from samples import caption_lines
 
 from polyref import AlignSettings
 
-EXTRAS = "torch transformers huggingface_hub tokenizers matplotlib pyarrow pandas zstandard resvg_py scipy psutil nltk starlette uvicorn"
+EXTRAS = (
+    "torch transformers huggingface_hub tokenizers matplotlib pyarrow pandas zstandard resvg_py scipy psutil nltk "
+    "starlette uvicorn"
+)
 # Python runs a module of this name at its start, in workers, too.
 AT_START = """
 import atexit, os, sys

@@ -19,13 +19,21 @@ CAT = [
     "an image of a cat sitting inside of a bowl on the kitchen table",
     "a cat asleep in a fruit bowl on a dining room table",
 ]
-HOSTILE = ["<script>alert(1)</script> a cat", "</style><img src=x onerror=alert(1)> a cat", "a \u202ecat\u2066 & \"dog\" 'a'"]
+HOSTILE = [
+    "<script>alert(1)</script> a cat",
+    "</style><img src=x onerror=alert(1)> a cat",
+    "a \u202ecat\u2066 & \"dog\" 'a'",
+]
 EXAMPLES = [
     {"id": "cat", "source": "photo-1", "references": CAT},
     {"id": "dogs", "source": None, "references": ["two dogs run", "three dogs run fast", "two dogs run fast"]},
     {"id": "<script>alert(2)</script>", "source": "<b>bold</b>", "references": HOSTILE},
     {"id": "one", "source": {"a": [1]}, "references": ["a single reference"]},
-    {"id": "enten", "source": "photo-2", "references": ["ein Junge füttert Enten am Teich", "ein Kind füttert am Teich Enten"]},
+    {
+        "id": "enten",
+        "source": "photo-2",
+        "references": ["ein Junge füttert Enten am Teich", "ein Kind füttert am Teich Enten"],
+    },
 ]
 
 
@@ -50,7 +58,9 @@ class Served:
     def address(self) -> str:
         return f"http://127.0.0.1:{self.port}/"
 
-    def send(self, method: str, path: str, body: bytes | None = None, headers: Mapping[str, str] | None = None) -> Answer:
+    def send(
+        self, method: str, path: str, body: bytes | None = None, headers: Mapping[str, str] | None = None
+    ) -> Answer:
         connection = HTTPConnection("127.0.0.1", self.port, timeout=60)
         try:
             connection.request(method, path, body, dict(headers or {}))
@@ -69,7 +79,17 @@ class Served:
 
 @contextmanager
 def serving(*arguments: object) -> Iterator[Served]:
-    command = [sys.executable, "-m", "polyref", "explore", *map(str, arguments), "--port", "0", "--no-browser", "--json"]
+    command = [
+        sys.executable,
+        "-m",
+        "polyref",
+        "explore",
+        *map(str, arguments),
+        "--port",
+        "0",
+        "--no-browser",
+        "--json",
+    ]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
         assert process.stdout is not None

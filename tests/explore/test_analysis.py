@@ -31,7 +31,9 @@ def look_settings(align: AlignSettings | None = None, per_example: int = 20, jud
 
 
 def asked(kind: str = "look", settings: LookSettings | None = None, references: list[str] = CAT, **more) -> Question:
-    return Question(kind, Example("cat", "photo", tuple(map(Reference, references))), True, settings or look_settings(), **more)
+    return Question(
+        kind, Example("cat", "photo", tuple(map(Reference, references))), True, settings or look_settings(), **more
+    )
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +59,9 @@ def test_the_parts_of_a_sentence_are_its_text_and_its_way_is_in_the_map(analyst:
 
 def test_a_word_tells_who_says_it_and_by_what_similarity_it_was_linked(analyst: Analyst):
     soft = AlignSettings(align="soft", penalty=0.5)
-    found = analyst.look(asked(settings=look_settings(soft), references=["a cat sleeps on the mat", "a cat is asleep on a mat"]))
+    found = analyst.look(
+        asked(settings=look_settings(soft), references=["a cat sleeps on the mat", "a cat is asleep on a mat"])
+    )
     words = {one["word"]: one for one in found["words"].values()}
     assert words["cat"]["references"] == [0, 1]
     [(left, left_word, right, right_word, alike)] = words["cat"]["links"]
@@ -157,11 +161,13 @@ def test_options_without_effect_are_not_in_the_command():
         "polyref expand 'my file.jsonl' -o expanded.jsonl"
     )
     soft = AlignSettings(align="soft", penalty=0.55, penalty_start=0.8, veto=())
-    question = replace(question, settings=LookSettings(ExpandSettings(5, align=soft, text=TextSettings(fold_case=False))))
+    question = replace(
+        question, settings=LookSettings(ExpandSettings(5, align=soft, text=TextSettings(fold_case=False)))
+    )
     made = commands(question, "-x.jsonl", ReadSettings(format="jsonl"))
     assert made["expand"] == (
-        "polyref expand ./-x.jsonl -o expanded.jsonl --per-example 5 --keep-case --align soft --penalty 0.55 --veto none "
-        "--from jsonl"
+        "polyref expand ./-x.jsonl -o expanded.jsonl --per-example 5 --keep-case --align soft --penalty 0.55 "
+        "--veto none --from jsonl"
     )
     assert made["draw"].startswith("polyref lattice ./-x.jsonl --id=cat -o map.svg --keep-case --align soft")
 

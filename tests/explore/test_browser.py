@@ -62,6 +62,15 @@ class Page:
     def press(self, *keys: str) -> None:
         ActionChains(self.driver).send_keys(*keys).perform()
 
+    def pick(self, id: str, value: str) -> None:
+        """Choose from a list."""
+        self.run(
+            "const list = document.getElementById(arguments[0]); list.value = arguments[1];"
+            "list.dispatchEvent(new Event('change'))",
+            id,
+            value,
+        )
+
     def slide(self, value: float) -> None:
         """Move the penalty's slider."""
         self.run(
@@ -150,10 +159,7 @@ def test_an_example_is_chosen_by_search_and_by_its_neighbours(page: Page):
 def test_examples_are_sorted_by_what_their_lattices_hold(page: Page):
     page.open("example=one")
     page.click("#choose")
-    page.run(
-        "const order = document.getElementById('order'); order.value = 'sentences';"
-        "order.dispatchEvent(new Event('change'))"
-    )
+    page.pick("order", "sentences")
     page.wait(lambda: f"of the first {len(EXAMPLES)}" in page.text("found"))
     assert page.find("#list button").text.startswith("cat")
     assert "2,560 sentences" in page.find("#list button").text
@@ -201,13 +207,13 @@ def test_every_control_changes_what_is_asked(page: Page):
     page.wait(lambda: "penalty 0.5" in page.text("count"))
     page.find("#set-penalty-adaptive").click()
     page.wait(lambda: "--penalty adaptive" in page.text("command"))
-    page.run("const one = document.getElementById('set-judge'); one.value = 'bleu'; one.dispatchEvent(new Event('change'))")
+    page.pick("set-judge", "bleu")
     page.wait(lambda: "--judge bleu" in page.text("command"))
     number = page.find("#set-per_example")
     number.clear()
     number.send_keys("8" + Keys.ENTER)
     page.wait(lambda: len(page.sentences) == 3)
-    page.run("const one = document.getElementById('set-tokenizer'); one.value = 'whitespace'; one.dispatchEvent(new Event('change'))")
+    page.pick("set-tokenizer", "whitespace")
     page.wait(lambda: "--tokenizer whitespace" in page.text("command"))
 
 
@@ -231,7 +237,8 @@ def test_a_cell_of_the_matrix_tells_its_numbers(page: Page):
     page.run(
         "const grid = document.querySelector('#matrix-picture svg g').getScreenCTM();"
         "const [x, y] = arguments, place = document.querySelector('#matrix-picture svg');"
-        "place.dispatchEvent(new MouseEvent('click', {bubbles: true, clientX: grid.e + grid.a * x, clientY: grid.f + grid.d * y}))",
+        "const at = {clientX: grid.e + grid.a * x, clientY: grid.f + grid.d * y};"
+        "place.dispatchEvent(new MouseEvent('click', {bubbles: true, ...at}))",
         19,
         19,
     )
@@ -244,7 +251,7 @@ def test_a_cell_of_the_matrix_tells_its_numbers(page: Page):
 
 def test_another_pair_of_references_is_compared(page: Page):
     page.open("example=cat")
-    page.run("const one = document.getElementById('right'); one.value = '4'; one.dispatchEvent(new Event('change'))")
+    page.pick("right", "4")
     page.wait(lambda: "words of reference E" in page.text("matrix-picture"))
     assert "pair=0%2C4" in page.driver.current_url
 
@@ -304,7 +311,7 @@ def test_the_address_brings_everything_back(page: Page):
     page.slide(0.35)
     page.wait(lambda: "penalty 0.35" in page.text("count"))
     page.all("#sentences-list .say")[2].click()
-    page.run("const one = document.getElementById('right'); one.value = '2'; one.dispatchEvent(new Event('change'))")
+    page.pick("right", "2")
     page.wait(lambda: "words of reference C" in page.text("matrix-picture"))
     page.find("#matrix-picture").send_keys(Keys.ARROW_RIGHT)
     shown = [page.text(id) for id in ("count", "references-list", "sentences-list", "command", "cell")]
@@ -359,7 +366,8 @@ def test_every_control_has_a_name_for_a_screen_reader(page: Page):
     page.click("form details summary")
     nameless = page.run(
         "return [...document.querySelectorAll('button, input, select, textarea, [role=application], [role=group]')]"
-        ".filter((one) => !(one.ariaLabel || one.getAttribute('aria-labelledby') || one.labels?.length || one.textContent.trim()))"
+        ".filter((one) => !one.ariaLabel && !one.getAttribute('aria-labelledby'))"
+        ".filter((one) => !one.labels?.length && !one.textContent.trim())"
         ".map((one) => one.outerHTML)"
     )
     assert nameless == []

@@ -45,14 +45,18 @@ def test_the_parts_of_the_page_are_there_with_the_same_headers(path: str, served
     assert found.headers["content-security-policy"] == served.get("/").headers["content-security-policy"]
 
 
-@pytest.mark.parametrize("path", ["/static/../server.py", "/static/%2e%2e/server.py", "/server.py", "/api/secret", "/static/"])
+@pytest.mark.parametrize(
+    "path", ["/static/../server.py", "/static/%2e%2e/server.py", "/server.py", "/api/secret", "/static/"]
+)
 def test_other_addresses_lead_nowhere(path: str, served: Served):
     found = served.get(path)
     assert found.status == 404
     assert "error" in found.json
 
 
-@pytest.mark.parametrize("host", ["evil.example", "evil.example:{port}", "127.0.0.1", "127.0.0.1:1", "localhost.evil.example:{port}"])
+@pytest.mark.parametrize(
+    "host", ["evil.example", "evil.example:{port}", "127.0.0.1", "127.0.0.1:1", "localhost.evil.example:{port}"]
+)
 def test_a_foreign_host_is_refused(host: str, served: Served):
     for path in ("/", "/api/about", "/static/main.js"):
         found = served.get(path, Host=host.format(port=served.port))
@@ -98,7 +102,10 @@ def test_only_what_an_address_is_for_is_done(served: Served):
         (b"\xff", "JSON"),
         (b"[" * 100_000, "nested too deeply"),
         (b'{"example": "cat", "settings": {"penalty": NaN}}', "JSON"),
-        (b'{"example": "cat", "settings": {"penalty": 1e999}}', "penalty is inf; give a number from 0 to 1, or adaptive"),
+        (
+            b'{"example": "cat", "settings": {"penalty": 1e999}}',
+            "penalty is inf; give a number from 0 to 1, or adaptive",
+        ),
         (b'{"example": "cat", "settings": {"penalty": -1}}', "penalty is -1; give a number from 0 to 1, or adaptive"),
         (b'{"example": "cat", "settings": {"penalty": "0.5"}}', 'penalty is "0.5"'),
         (b'{"example": "cat", "settings": {"per_example": 0}}', "per_example is 0; give a whole number, 1 or more"),
@@ -183,7 +190,9 @@ def test_text_of_the_data_is_never_markup(served: Served):
 
 
 def test_a_drawing_for_the_page_needs_no_inline_style(served: Served):
-    look, matrix = (served.post(kind, {"example": "cat", "settings": {"align": "soft"}}).json for kind in ("look", "matrix"))
+    look, matrix = (
+        served.post(kind, {"example": "cat", "settings": {"align": "soft"}}).json for kind in ("look", "matrix")
+    )
     for drawing in (look["map"], matrix["svg"]):
         assert not re.search(r"<style|\sstyle=", drawing)
 
@@ -251,7 +260,9 @@ def test_examples_are_sorted_by_what_their_lattices_hold(served: Served):
     ids = [one["id"] for one in answer["examples"]]
     assert (ids[0], ids[-1]) == ("cat", "one")
     assert answer["examples"][0]["sentences"] == "2560"
-    worst = [one["worst"] for one in served.get("/api/examples?order=worst").json["examples"] if one["worst"] is not None]
+    worst = [
+        one["worst"] for one in served.get("/api/examples?order=worst").json["examples"] if one["worst"] is not None
+    ]
     assert worst == sorted(worst)
     left_out = [one["left_out"] for one in served.get("/api/examples?order=left-out").json["examples"]]
     assert left_out == sorted(left_out, reverse=True)

@@ -34,8 +34,10 @@ NARROWEST, WIDEST = 320, 4000  # points of a map
 OWN = "own"  # the id of references that somebody typed
 # What has no effect on one example, or could make it take for ever.
 _NOT_ASKED = frozenset(
-    "keep_lattice shortfall tie_limit unseen_marks node_budget example_seconds "
-    "language_model cache engine workers ray".split()
+    {
+        *("keep_lattice", "shortfall", "tie_limit", "unseen_marks", "node_budget", "example_seconds"),
+        *("language_model", "cache", "engine", "workers", "ray"),
+    }
 )
 
 

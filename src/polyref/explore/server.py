@@ -304,7 +304,9 @@ async def _refuse(request: Request, error: Exception) -> Response:
         return _error(503, str(error))
     if isinstance(error, PolyrefError) and not isinstance(error, WorkerDiedError):
         return _error(400, str(error))
-    return _error(500, str(error) if isinstance(error, PolyrefError) else "something went wrong; the terminal says what")
+    return _error(
+        500, str(error) if isinstance(error, PolyrefError) else "something went wrong; the terminal says what"
+    )
 
 
 def _files() -> dict[str, tuple[bytes, str]]:
@@ -361,4 +363,3 @@ def serve(explorer: Explorer, listening: socket.socket, *, browser: bool) -> Non
     )
     with listening:
         uvicorn.Server(config).run(sockets=[listening])
-
