@@ -1,9 +1,9 @@
-# Verbs: setup demo quick test trust scale-test check docs bench align-eval paper. Each sets up what it needs; a fresh machine needs make and Python 3.11 to 3.13.
+# Verbs: setup demo quick test browser trust scale-test check docs bench align-eval paper. Each sets up what it needs; a fresh machine needs make and Python 3.11 to 3.13.
 PYTHON ?= python3
 BIN := .venv/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: setup demo quick test trust scale-test check docs bench align-eval paper clean
+.PHONY: setup demo quick test browser trust scale-test check docs bench align-eval paper clean
 
 setup: .venv/dev
 
@@ -51,6 +51,13 @@ quick: .venv/dev
 # Two processes, each with a thread of its own: more of either would only wait for each other.
 test: check
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile
+
+# The tests in a real browser, which is installed where that is allowed. make test runs them too where Chromium is there.
+browser: .venv/dev
+	@command -v chromium chromedriver >/dev/null || { \
+		test "$$(id -u)" = 0 && command -v apt-get >/dev/null && apt-get update -qq && apt-get install -y -qq chromium chromium-driver; \
+	} || { echo "install chromium and chromium-driver first"; exit 2; }
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/explore/test_browser.py
 
 # Damaged input, signals, kills and full disks, for as long as one likes: make trust MINUTES=30 TIMES=100
 MINUTES := 2

@@ -14,7 +14,7 @@ import polyref
 PACKAGE = Path(polyref.__file__).parent
 ORDER = """
     errors settings files remote compiled example text data score stats fit encode align lattice judge expansion fresh
-    draw scale schedule feed features model experiment report cli __main__
+    draw scale schedule feed features model experiment report explore cli __main__
 """
 ROOMS = ORDER.split()
 FRONT = "the package's front"  # __init__.py: it takes from every room, so no room may take from it

@@ -135,6 +135,11 @@ def keys(group: Any, usual: Any = None, heading: str = "") -> Iterator[Key]:
             yield from (replace(key, name=f"{name}.{key.name}") for key in keys(table, inner, heading))
 
 
+def option_name(key: Key) -> str:
+    """The option of a setting: `--penalty-start` of penalty_start."""
+    return key.declared.option or "--" + key.name.replace("_", "-").replace(".", "-")
+
+
 def build(group: type[Made], given: Mapping[str, Any], usual: Made | None = None) -> Made:
     """Settings from keys and their values. What is not given is as in `usual`, or has its default."""
     refuse_unknown("key", given, [key.name for key in keys(group) if "." not in key.name])

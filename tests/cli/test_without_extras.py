@@ -15,7 +15,10 @@ from samples import caption_lines
 
 from polyref import AlignSettings
 
-EXTRAS = "torch transformers huggingface_hub tokenizers matplotlib pyarrow pandas zstandard resvg_py scipy psutil nltk"
+EXTRAS = (
+    "torch transformers huggingface_hub tokenizers matplotlib pyarrow pandas zstandard resvg_py scipy psutil nltk "
+    "starlette uvicorn"
+)
 # Python runs a module of this name at its start, in workers, too.
 AT_START = """
 import atexit, os, sys
@@ -99,10 +102,11 @@ def test_lattices_are_looked_at_without_extras(arguments, run, run_watched):
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
+        (["explore", "--no-browser"], 'pip install "polyref[explore]"'),
         (["encoder", "train", "captions.txt", "-o", "folder"], 'pip install "polyref[torch]"'),
         (["expand", "-", *SOFT, "--encoder", "huggingface:bert-base-uncased"], 'pip install "polyref[huggingface]"'),
     ],
-    ids=["train", "huggingface"],
+    ids=["explore", "train", "huggingface"],
 )
 def test_what_needs_an_extra_names_it(arguments, says, run_watched):
     done, _ = run_watched(*arguments, stdin=caption_lines(2).encode())
@@ -115,6 +119,7 @@ def test_what_is_slow_to_load_is_not_loaded_for_help(run_watched):
         ["--help"],
         ["expand", "--help"],
         ["report", "--help"],
+        ["explore", "--help"],
         ["encoder", "--help"],
         ["encoder", "train", "--help"],
     ):

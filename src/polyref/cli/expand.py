@@ -10,6 +10,7 @@ from polyref.data import BadSettings, ReadSettings, WriteReport, WriteSettings
 from polyref.data.formats import FORMATS
 from polyref.errors import SettingsError
 from polyref.expansion import ExpandSettings
+from polyref.judge import CAUSES_IN_WORDS
 from polyref.scale import Job, ShardSettings, ToolSettings, expand_file
 
 
@@ -58,19 +59,8 @@ def expand(
         o.say_losses(output, "not kept", report.not_kept)
 
 
-# What rules leave out are beginnings of sentences: however a sentence goes on, it cannot pass any more.
-_CAUSES = {
-    "twice": "say something twice",
-    "lost": "lose something",
-    "marks": "leave marks open",
-    "same": "are not new",
-    "fluency": "are not fluent",
-    "seams": "are ill-joined",
-}
-
-
 def _left_out(counts: dict[str, int]) -> str:
-    return ", ".join(f"{counts[cause]:,} {words}" for cause, words in _CAUSES.items() if cause in counts)
+    return ", ".join(f"{counts[cause]:,} {words}" for cause, words in CAUSES_IN_WORDS.items() if cause in counts)
 
 
 def _why_short(counts: dict[str, int], settings: ExpandSettings) -> list[tuple[str, str]]:

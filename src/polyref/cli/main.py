@@ -210,8 +210,8 @@ def _is_out_of_memory(error: BaseException) -> bool:
 # A verb's name is that of its module, and of the function in there.
 # fmt: off
 VERBS = (
-    "expand", "stream", "lattice", "align", "convert", "stats", "score", "train", "generate", "experiment", "report",
-    "features", "demo", "compile",
+    "expand", "stream", "lattice", "align", "explore", "convert", "stats", "score", "train", "generate", "experiment",
+    "report", "features", "demo", "compile",
 )
 # fmt: on
 _HELP = "Train text generators on all of an example's references, and on pseudo-references read off their lattice."

@@ -32,7 +32,7 @@ from polyref.data.formats import SourceFormat, format_of_name
 from polyref.data.formats.format import NOTES
 from polyref.errors import InputError, PolyrefError, SettingsError
 from polyref.remote import path_at
-from polyref.settings import Key, build, choices, keys, shown, wanted
+from polyref.settings import Key, build, choices, keys, option_name, shown, wanted
 from polyref.text.terminal import for_terminal
 from polyref.text.terminal import printable as printable  # which the verbs use
 
@@ -176,11 +176,6 @@ def _own_name(name: str, hint: Any) -> str:
         return str(info.metavar)
     long = [one for one in (info.default, *(info.param_decls or ())) if isinstance(one, str) and one.startswith("--")]
     return long[0] if long else "--" + name.replace("_", "-")
-
-
-def option_name(key: Key) -> str:
-    """The option of a setting: `--penalty-start` of penalty_start."""
-    return key.declared.option or "--" + key.name.replace("_", "-").replace(".", "-")
 
 
 def _parameter(key: Key, given: Given) -> inspect.Parameter:

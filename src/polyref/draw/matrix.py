@@ -23,9 +23,9 @@ from polyref.draw.style import (
     shortened,
     text_width,
 )
-from polyref.draw.svg import MOST_IN_TITLE, svg_badge, svg_head, svg_text, visible
+from polyref.draw.svg import MOST_IN_TITLE, svg_badge, svg_head, svg_text, visible, when_dark
 
-_CELL = 38.0
+CELL = 38.0
 _FONT = 13.0
 _MARGIN = 24.0
 _SHADES = 10
@@ -36,8 +36,15 @@ _HOW_TO_READ = "A ring is a link. Where the line runs along an edge, a word has 
 _LEAST_WRITTEN = 0.1  # below it, the shade says enough
 
 
-def draw_matrix(comparison: Comparison, theme_name: ThemeName = "auto", title: str | None = None) -> str:
-    """The heat map as one <svg> element without ids."""
+def matrix_style() -> str:
+    """What a page needs for matrices of the theme auto."""
+    return when_dark(_dark_rules())
+
+
+def draw_matrix(
+    comparison: Comparison, theme_name: ThemeName = "auto", title: str | None = None, *, in_page: bool = False
+) -> str:
+    """The heat map as one <svg> element without ids; `in_page`: the page has the style of `matrix_style` itself."""
     rows, columns = len(comparison.left), len(comparison.right)
     check_cells(rows, columns)
     theme, caption = THEMES[theme_name], comparison.caption("grey:")
@@ -46,36 +53,36 @@ def draw_matrix(comparison: Comparison, theme_name: ThemeName = "auto", title: s
     )
     left = _MARGIN + _AXIS + max(left_widths) + 8
     # Column labels lean to the right: the last one sticks out.
-    lean = max(width * 0.71 - (columns - v - 1) * _CELL for v, width in enumerate(right_widths))
-    grid = columns * _CELL
+    lean = max(width * 0.71 - (columns - v - 1) * CELL for v, width in enumerate(right_widths))
+    grid = columns * CELL
     written = max(text_width(text, _FONT) for text in (caption, _HOW_TO_READ, _axis(0)))
     width = left + max(grid + max(lean, _BAR), written) + _MARGIN
     headings = broken_into_lines(title, _TITLE * 1.12, width - 2 * _MARGIN) if title else []
     top = _MARGIN + len(headings) * 1.5 * _TITLE + _AXIS + 0.71 * max(right_widths) + 16
-    height = top + rows * _CELL + 54 + _MARGIN
+    height = top + rows * CELL + 54 + _MARGIN
     description = f"{title or 'Similarity of two references'}. {caption}"
-    parts = svg_head(width, height, description, theme_name, _dark_rules())
+    parts = svg_head(width, height, description, theme_name, {} if in_page else _dark_rules())
     for n, line in enumerate(headings):
         parts.append(svg_text(_MARGIN, _MARGIN + 14 + n * 1.5 * _TITLE, line, _TITLE, "ink", theme.ink, bold=True))
     parts.append(f'<g transform="translate({left:.1f} {top:.1f})">')
     grey_rows, grey_columns = (Counter(place[side] for place in comparison.vetoed) for side in (0, 1))
     for u, word in enumerate(comparison.left):
-        at = (u + 0.5) * _CELL + 4.5
+        at = (u + 0.5) * CELL + 4.5
         parts.append(_label(-8, at, word, theme, ' text-anchor="end"', faint=grey_rows[u] == columns))
     for v, word in enumerate(comparison.right):
-        x = (v + 0.5) * _CELL + 3
+        x = (v + 0.5) * CELL + 3
         parts.append(_label(x, -8, word, theme, f' transform="rotate(-45 {x:.1f} -8)"', faint=grey_columns[v] == rows))
     down, across = comparison.pair
     y, x = -0.71 * max(right_widths) - 30, _MARGIN + 9.5 - left
-    parts += [svg_badge(9.5, y, 9.5, across, theme), svg_badge(x, rows * _CELL - 9.5, 9.5, down, theme)]
-    turned = f' transform="rotate(-90 {x + 4.5:.1f} {rows * _CELL - 26:.1f})"'
+    parts += [svg_badge(9.5, y, 9.5, across, theme), svg_badge(x, rows * CELL - 9.5, 9.5, down, theme)]
+    turned = f' transform="rotate(-90 {x + 4.5:.1f} {rows * CELL - 26:.1f})"'
     parts.append(svg_text(26, y + 4.5, _axis(across), _FONT, "faint", theme.faint))
-    parts.append(svg_text(x + 4.5, rows * _CELL - 26, _axis(down), _FONT, "faint", theme.faint, turned))
+    parts.append(svg_text(x + 4.5, rows * CELL - 26, _axis(down), _FONT, "faint", theme.faint, turned))
     parts += [*_cells(comparison, theme), *_way(comparison, theme), *_values(comparison, theme)]
     if comparison.penalty is not None:
         parts += _colour_bar(grid + 24, theme)
     for n, text in enumerate((caption, _HOW_TO_READ)):
-        parts.append(svg_text(0, rows * _CELL + 30 + n * 20, text, _FONT, "faint", theme.faint))
+        parts.append(svg_text(0, rows * CELL + 30 + n * 20, text, _FONT, "faint", theme.faint))
     return "\n".join([*parts, "</g>", "</svg>"]) + "\n"
 
 
@@ -109,13 +116,13 @@ def _cells(comparison: Comparison, theme: Theme) -> Iterator[str]:
                 continue
             shade = _shade(value)
             yield (
-                f'<rect class="shade{shade}" x="{v * _CELL + 0.75:.2f}" y="{u * _CELL + 0.75:.2f}" '
-                f'width="{_CELL - 1.5}" height="{_CELL - 1.5}" rx="4" fill="{_shade_colour(shade, theme)}"/>'
+                f'<rect class="shade{shade}" x="{v * CELL + 0.75:.2f}" y="{u * CELL + 0.75:.2f}" '
+                f'width="{CELL - 1.5}" height="{CELL - 1.5}" rx="4" fill="{_shade_colour(shade, theme)}"/>'
             )
     for u, v, down, across in _grey_bars(comparison):
         yield (
-            f'<rect class="grey" x="{v * _CELL + 0.75:.2f}" y="{u * _CELL + 0.75:.2f}" '
-            f'width="{across * _CELL - 1.5}" height="{down * _CELL - 1.5}" rx="4" fill="{theme.rule}"/>'
+            f'<rect class="grey" x="{v * CELL + 0.75:.2f}" y="{u * CELL + 0.75:.2f}" '
+            f'width="{across * CELL - 1.5}" height="{down * CELL - 1.5}" rx="4" fill="{theme.rule}"/>'
         )
 
 
@@ -145,14 +152,14 @@ def _runs(numbers: Sequence[int]) -> list[tuple[int, int]]:
 
 
 def _way(comparison: Comparison, theme: Theme) -> Iterator[str]:
-    points = " ".join(f"{v * _CELL:.1f},{u * _CELL:.1f}" for u, v in comparison.path)
+    points = " ".join(f"{v * CELL:.1f},{u * CELL:.1f}" for u, v in comparison.path)
     common = 'fill="none" stroke-linejoin="round" stroke-linecap="round"'
     yield f'<polyline class="case" points="{points}" {common} stroke="{theme.paper}" stroke-width="7"/>'
     yield f'<polyline class="line1" points="{points}" {common} stroke="{theme.line(1)}" stroke-width="3.6"/>'
     for u, v in comparison.links:
-        x, y = v * _CELL + _CELL / 2, u * _CELL + _CELL / 2
+        x, y = v * CELL + CELL / 2, u * CELL + CELL / 2
         yield (
-            f'<circle class="pill line1" cx="{x:.1f}" cy="{y:.1f}" r="{_CELL / 2 - 3.5:.1f}" '
+            f'<circle class="pill line1" cx="{x:.1f}" cy="{y:.1f}" r="{CELL / 2 - 3.5:.1f}" '
             f'fill="{theme.paper}" stroke="{theme.line(1)}" stroke-width="2.4"/>'
         )
 
@@ -167,7 +174,7 @@ def _values(comparison: Comparison, theme: Theme) -> Iterator[str]:
             written = f"{value:.2f}".replace("0.", ".", 1) if value < 1 else "1"
             shade = _shade(value)
             name, colour = ("ink", theme.ink) if at_link else (f"on-shade{shade}", _on_shade(shade, theme))
-            x, y = v * _CELL + _CELL / 2, u * _CELL + _CELL / 2 + 4
+            x, y = v * CELL + CELL / 2, u * CELL + CELL / 2 + 4
             yield svg_text(x, y, written, 11, name, colour, ' text-anchor="middle"', bold=at_link)
 
 

@@ -231,34 +231,34 @@ def _crossings(groups: Sequence[Group], orders: Sequence[Sequence[int]], left: i
 
 def _swap_neighbours(groups: Sequence[Group], orders: list[list[int]]) -> None:
     """Swap elements that stand next to each other, and lines inside an element, wherever that saves crossings."""
-
-    def cost(column: int) -> int:
-        return sum(_crossings(groups, orders, left) for left in (column - 1, column) if 0 <= left < len(groups) - 1)
-
-    for column, group in enumerate(groups[1:], 1):
-        now = cost(column)
-        better = now > 0
-        while better:
-            better = False
-            for swapped in _neighbours_swapped(group, orders[column]):
-                before, orders[column] = orders[column], swapped
-                then = cost(column)
-                if then < now:
-                    now, better = then, True
-                    break
-                orders[column] = before
+    for column in range(1, len(groups)):
+        beside = [other for other in (column - 1, column + 1) if other < len(groups)]
+        ranks = [{reference: n for n, reference in enumerate(orders[other])} for other in beside]
+        sides = list(zip([groups[other] for other in beside], ranks, strict=True))
+        while (better := _better_order(groups[column], orders[column], sides)) is not None:
+            orders[column] = better
 
 
-def _neighbours_swapped(group: Group, order: Sequence[int]) -> list[list[int]]:
-    """Every order that swaps two elements next to each other, or two lines next to each other in one element."""
+def _better_order(group: Group, order: list[int], sides: Sequence[tuple[Group, dict[int, int]]]) -> list[int] | None:
+    """The first order with fewer crossings that swaps two neighbours: two elements, or two lines in one element."""
+
+    def saved(above: Sequence[int], below: Sequence[int]) -> int:
+        """What it saves to swap them: only crossings between the two change. `sides` are the columns beside theirs."""
+        gain = 0
+        for other, rank in sides:
+            for upper in above:
+                for lower in below:
+                    if upper in rank and lower in rank:
+                        together = group[upper] == group[lower] and other[upper] == other[lower]
+                        cost = _TWIST if together else 1
+                        gain += cost if rank[upper] > rank[lower] else -cost
+        return gain
+
     blocks = [list(lines) for _, lines in groupby(order, group.__getitem__)]
-    found = []
-    for n in range(len(blocks) - 1):
-        swapped = [*blocks[:n], blocks[n + 1], blocks[n], *blocks[n + 2 :]]
-        found.append([r for block in swapped for r in block])
-    found += [
-        [*order[:n], order[n + 1], order[n], *order[n + 2 :]]
-        for n in range(len(order) - 1)
-        if group[order[n]] == group[order[n + 1]]
-    ]
-    return found
+    for n, (above, below) in enumerate(pairwise(blocks)):
+        if saved(above, below) > 0:
+            return [r for block in (*blocks[:n], below, above, *blocks[n + 2 :]) for r in block]
+    for n, (upper, lower) in enumerate(pairwise(order)):
+        if group[upper] == group[lower] and saved([upper], [lower]) > 0:
+            return [*order[:n], lower, upper, *order[n + 2 :]]
+    return None

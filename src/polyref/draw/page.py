@@ -202,17 +202,22 @@ def _file(name: str) -> str:
 
 def document(title: str, body: Iterable[str], theme: ThemeName) -> str:
     """A page in the colours of the drawings."""
-    style = _themed(_colours, theme) + (dark_style() if theme == "auto" else "") + _file("page.css")
     head = [
         "<!doctype html>",
         '<html lang="en">',
         '<meta charset="utf-8">',
         '<meta name="viewport" content="width=device-width">',
         f"<title>{visible(shortened(title, MOST_IN_TITLE))}</title>",
-        f"<style>{style.replace('FONTS', FONTS)}</style>",
+        f"<style>{page_style(theme)}</style>",
         "<main>",
     ]
     return "\n".join([*head, *body, "</main>", f"<script>{_file('page.js')}</script>", "</html>"]) + "\n"
+
+
+def page_style(theme: ThemeName) -> str:
+    """The style sheet of a page with maps."""
+    style = _themed(_colours, theme) + (dark_style() if theme == "auto" else "") + _file("page.css")
+    return style.replace("FONTS", FONTS)
 
 
 def _themed(rules: Callable[[Theme], str], theme: ThemeName) -> str:

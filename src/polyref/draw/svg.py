@@ -16,7 +16,7 @@ from html import escape
 from pathlib import Path
 
 from polyref.draw.figure import MARGIN, Figure, Panel
-from polyref.draw.layout import BADGE, FONT, Badge, Station, Stretch, strokes
+from polyref.draw.layout import BADGE, FONT, Badge, Map, Station, Stretch, strokes
 from polyref.draw.style import (
     DARK,
     FONTS,
@@ -104,16 +104,16 @@ def svg_head(width: float, height: float, description: str, theme: ThemeName, da
         f"<title>{visible(shortened(description, MOST_IN_TITLE))}</title>",
     ]
     if theme == "auto" and dark:
-        parts.append(f"<style>{_when_dark(dark)}</style>")
+        parts.append(f"<style>{when_dark(dark)}</style>")
     return [*parts, f'<rect class="paper" width="100%" height="100%" fill="{THEMES[theme].paper}"/>']
 
 
 def dark_style() -> str:
     """What a page needs for maps of the theme auto."""
-    return _when_dark(_dark_rules())
+    return when_dark(_dark_rules())
 
 
-def _when_dark(rules: Mapping[str, str]) -> str:
+def when_dark(rules: Mapping[str, str]) -> str:
     written = "".join(f".polyref-auto {name}{{{rule}}}" for name, rule in rules.items())
     return f"@media (prefers-color-scheme: dark) {{{written}}}"
 
@@ -209,9 +209,14 @@ def _panel(panel: Panel, theme: Theme, ways: Sequence[Sequence[int]]) -> Iterato
 def _way_path(panel: Panel, way: Sequence[int], theme: Theme, named: str = '"way"') -> str:
     """A broad stroke under the lines that a sentence runs along."""
     return (
-        f'<path class={named} d="{_path(panel.map.along(way))}" fill="none" stroke="{theme.marker}" '
+        f'<path class={named} d="{way_path(panel.map, way)}" fill="none" stroke="{theme.marker}" '
         f'stroke-width="{panel.map.pitch + 9:.1f}" stroke-linejoin="round"/>'
     )
+
+
+def way_path(drawn: Map, way: Sequence[int]) -> str:
+    """The path of a sentence, as the attribute `d` has it."""
+    return _path(drawn.along(way))
 
 
 def _path(stretches: Iterable[Stretch]) -> str:

@@ -9,6 +9,7 @@ A module imports only from those before it in this order:
 """
 
 from polyref.judge.choice import (
+    CAUSES_IN_WORDS,
     LOOKED_AT,
     READ_CAUSES,
     Chosen,
@@ -25,6 +26,7 @@ from polyref.judge.content import Judge, JudgeSettings, explain, kept_rules, res
 from polyref.judge.usage import EXAMPLES_READ, Usage
 
 __all__ = [
+    "CAUSES_IN_WORDS",
     "EXAMPLES_READ",
     "LOOKED_AT",
     "READ_CAUSES",

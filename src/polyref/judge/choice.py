@@ -29,6 +29,15 @@ from polyref.lattice import CAUSES, Found, Lattice, SearchSettings
 LOOKED_AT = 32
 NOT_FLUENT, RISKY = "fluency", "seams"  # the causes beside those of the rules
 READ_CAUSES = frozenset({NOT_FLUENT, RISKY})
+# What rules leave out are beginnings of sentences: however a sentence goes on, it cannot pass any more.
+CAUSES_IN_WORDS = {
+    "twice": "say something twice",
+    "lost": "lose something",
+    "marks": "leave marks open",
+    "same": "are not new",
+    NOT_FLUENT: "are not fluent",
+    RISKY: "are ill-joined",
+}
 
 
 class LanguageModel(Protocol):

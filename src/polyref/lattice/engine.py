@@ -11,7 +11,7 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate, chain
+from itertools import accumulate, chain, pairwise
 from time import perf_counter
 from typing import Any, Literal
 
@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from polyref import compiled
-from polyref.align.alignment import Matrix, MergeOrder, plan_merges, restrain, soft_similarity
+from polyref.align.alignment import Matrix, Merge, MergeOrder, plan_merges, restrain, soft_similarity
 from polyref.align.veto import Exclusions
 from polyref.errors import MissingExtraError, SettingsError
 from polyref.lattice.plain.automaton import MAX_STATES, Automaton, build, determinise
@@ -65,8 +65,14 @@ class PlainEngine:
         self, numbering: Numbering, similarity: Matrix | None, penalty: int, merge_order: MergeOrder
     ) -> tuple[list[int], Automaton]:
         """The state behind each word, and the sentences. Without a similarity, equal words are linked."""
-        after = build(numbering.references, plan_merges(numbering.references, similarity, penalty, merge_order))
+        after = build(numbering.references, self.merges(numbering, similarity, penalty, merge_order))
         return after, self.automaton(numbering, after)
+
+    def merges(
+        self, numbering: Numbering, similarity: Matrix | None, penalty: int, merge_order: MergeOrder
+    ) -> list[Merge]:
+        """The pairs of references that are merged, with their links."""
+        return plan_merges(numbering.references, similarity, penalty, merge_order)
 
     def automaton(self, numbering: Numbering, after: Sequence[int]) -> Automaton:
         """The sentences of a lattice of which the state behind each word is known."""
@@ -124,6 +130,14 @@ class CompiledEngine:
             self._automaton.compress, numbering, matrix, penalty, merge_order == "paper", MAX_STATES
         )
         return after.tolist(), Automaton(*arrays, deterministic=deterministic, count=count)
+
+    def merges(
+        self, numbering: Numbering, similarity: Matrix | None, penalty: int, merge_order: MergeOrder
+    ) -> list[Merge]:
+        matrix = _NO_MATRIX if similarity is None else similarity
+        pairs, firsts, links = _run(self._align.plan_merges, numbering, matrix, penalty, merge_order == "paper")
+        linked = [list(map(tuple, links[first:end].tolist())) for first, end in pairwise(firsts.tolist())]
+        return [Merge(*pair, own) for pair, own in zip(pairs.tolist(), linked, strict=True)]
 
     def automaton(self, numbering: Numbering, after: Sequence[int]) -> Automaton:
         first, arcs, final = self._automaton.lattice_arcs(*numbering.arrays, np.array(after, np.int32), max(after) + 1)
@@ -187,6 +201,10 @@ class AutoEngine:
     @cached_property
     def _fastest(self) -> Engine:
         return fastest_engine(self.say)
+
+    def load(self) -> None:
+        """Load the fastest engine now, as in a thread: until that is done, others work in plain Python."""
+        _ = self._fastest
 
     def wants_kernels(self, cells: int) -> bool:
         """Whether the kernels are worth it for so many more cells. While another process compiles them, few are not."""

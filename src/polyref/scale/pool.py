@@ -147,6 +147,17 @@ def as_done(
                 yield None
 
 
+def start_worker(set_up: Callable[[], Callable[[Any], Any]]) -> tuple[BaseProcess, Connection]:
+    """A process that answers each (number, task) with (number, `set_up()(task)`), or with what that raises."""
+    context = multiprocessing.get_context("spawn")
+    ours, theirs = context.Pipe()
+    with _calm_start():
+        process = context.Process(target=_serve, args=(theirs, set_up), daemon=True)
+        process.start()
+    theirs.close()  # so that the end of the worker is the end of the connection
+    return process, ours
+
+
 @dataclass(slots=True)
 class _Worker:
     """A worker as the main thread sees it."""
@@ -228,12 +239,7 @@ class _Team:
                 yield number, WorkerDiedError()
 
     def _started(self) -> _Worker:
-        context = multiprocessing.get_context("spawn")
-        ours, theirs = context.Pipe()
-        process = context.Process(target=_serve, args=(theirs, self._set_up), daemon=True)
-        process.start()
-        theirs.close()  # so that the end of the worker is the end of the connection
-        return _Worker(process, ours)
+        return _Worker(*start_worker(self._set_up))
 
     def _end(self) -> None:
         for worker in self._workers:
