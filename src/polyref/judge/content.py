@@ -14,25 +14,20 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from functools import lru_cache
 from itertools import pairwise
 from operator import add
-from typing import Literal, NamedTuple
+from typing import Any, Literal
 
-from polyref.align.veto import traits_of
+import numpy as np
+
 from polyref.errors import InputError
-from polyref.judge.usage import Usage, parts
+from polyref.judge.usage import BRACKETS, QUOTES, Facts, Usage, facts_of
 from polyref.lattice import Lattice, Rule, Rules
-from polyref.lattice.plain.rules import MARKS, NO_LIMIT, TWICE
+from polyref.lattice.plain.rules import MARKS, NO_LIMIT, TWICE, numbered
 from polyref.settings import setting, settings
-from polyref.text.tokens import is_mark
 
-_BRACKETS = dict(zip("([{（［｛「『《〈【‘‹", ")]}）］｝」』》〉】’›", strict=True))
-# Quotes that come in pairs, whichever opens: English has “...”, German „...“, French «...» and »...«.
-_QUOTES = ('"', "„“”", "«»")
-_PAIRED = frozenset([*_BRACKETS, *_BRACKETS.values(), *"".join(_QUOTES)])
-
-
+_MOST_COMPILED = 500  # distinct words: the kernel's table of words that count as the same has the square of that
+_NO_STATES = np.zeros(0, np.int32)
 _CARRIES = 5  # letters: shorter words are often repeated or left out without harm
 Judge = Literal["bleu", "content", "seams"]
 
@@ -49,26 +44,29 @@ class JudgeSettings:
     )
 
 
-class _Facts(NamedTuple):
-    """What is known of a word by itself."""
-
-    parts: tuple[str, ...]
-    negates: bool
-    is_mark: bool
-    is_paired: bool  # a bracket or a quote
-
-
-@lru_cache(maxsize=1 << 16)
-def _facts(word: str) -> _Facts:
-    negates = any(traits_of(part, ("negation",))[0] == "not" for part in (word, *parts(word)))
-    return _Facts(parts(word), negates, is_mark(word), word in _PAIRED)
-
-
 def rules_of(lattice: Lattice, usage: Usage) -> Rules:
     """The rules of an example."""
-    facts = list(map(_facts, lattice.numbering.vocabulary))
+    kernels = lattice.engine.content
+    if kernels is not None and len(lattice.numbering.vocabulary) <= _MOST_COMPILED:
+        return _compiled_rules(lattice, usage, kernels)
+    facts = list(map(facts_of, lattice.numbering.vocabulary))
     rules, shared = _content(lattice, usage, facts)
     return Rules((*rules, *_form(lattice, facts)), _same_but_case(lattice, facts), shared)
+
+
+def _compiled_rules(lattice: Lattice, usage: Usage, kernels: Any) -> Rules:
+    """The same. Most examples have neither brackets nor quotes, so that the kernel does without them."""
+    tables, vocabulary = usage.tables, lattice.numbering.vocabulary
+    rows = tables.rows(vocabulary)
+    after = _NO_STATES if lattice.penalty is None else np.array(lattice.after, np.int32)
+    words, starts = lattice.numbering.arrays
+    rules, same, shared = kernels.content_rules(words, starts, after, lattice.automaton.arrays[1], rows, *tables.arrays)
+    has_pairs = not tables.paired.isdisjoint(rows.tolist())
+    if has_pairs or not lattice.text.fold_case:
+        facts = list(map(facts_of, vocabulary))
+        rules = np.concatenate([rules, numbered(_form(lattice, facts))])
+        same = np.array(_same_but_case(lattice, facts), np.int32)
+    return Rules.of_arrays(rules, same, shared)
 
 
 def kept_rules(rules: Rules) -> tuple[tuple[int, ...], ...]:
@@ -86,7 +84,7 @@ def restored_rules(lattice: Lattice, kept: Sequence[tuple[int, ...]]) -> Rules:
     """The rules of a lattice that was kept with them; an InputError where they cannot be its own."""
     size, references = len(lattice.numbering.vocabulary), lattice.numbering.references
     content = [Rule(TWICE, least, NO_LIMIT if most < 0 else most, tuple(words)) for least, most, *words in kept]
-    facts = list(map(_facts, lattice.numbering.vocabulary))
+    facts = list(map(facts_of, lattice.numbering.vocabulary))
     rules = Rules((*content, *_form(lattice, facts)), _same_but_case(lattice, facts))
     room = 2 * sum([1 + len(fact.parts) for fact in facts]) + 2  # more rules, or longer ones, no example has
     is_known = max([len(kept), *map(len, kept)]) <= room
@@ -101,7 +99,7 @@ def restored_rules(lattice: Lattice, kept: Sequence[tuple[int, ...]]) -> Rules:
 
 
 def _content(
-    lattice: Lattice, usage: Usage, facts: Sequence[_Facts]
+    lattice: Lattice, usage: Usage, facts: Sequence[Facts]
 ) -> tuple[list[Rule], tuple[tuple[tuple[int, ...], int], ...]]:
     """The rules, and what most references say."""
     references, size = lattice.numbering.references, len(lattice.numbering.references)
@@ -159,7 +157,7 @@ def _content(
 
 
 def _alike(
-    lattice: Lattice, usage: Usage, facts: Sequence[_Facts], holding: dict[str, int]
+    lattice: Lattice, usage: Usage, facts: Sequence[Facts], holding: dict[str, int]
 ) -> dict[str, tuple[str, ...]]:
     """For each part of a word that has any, the parts that count as the same, itself included; in a fixed order."""
     parts, size, relatives = holding.keys(), len(lattice.numbering.references), usage.relatives
@@ -197,17 +195,17 @@ def _linked(lattice: Lattice) -> list[set[int]]:
 # -- form -------------------------------------------------------------------------------------------------------------
 
 
-def _form(lattice: Lattice, facts: Sequence[_Facts]) -> list[Rule]:
+def _form(lattice: Lattice, facts: Sequence[Facts]) -> list[Rule]:
     references, vocabulary = lattice.numbering.references, lattice.numbering.vocabulary
     numbers = {vocabulary[number]: number for number, fact in enumerate(facts) if fact.is_paired}
     rules: list[Rule] = []
     if not numbers:
         return rules
-    for left, right in _BRACKETS.items():
+    for left, right in BRACKETS.items():
         adding, taking = ((numbers[mark],) if mark in numbers else () for mark in (left, right))
         if adding or taking:
             rules.append(_as_gold(Rule(MARKS, 0, 0, adding, taking), references))
-    for quotes in _QUOTES:
+    for quotes in QUOTES:
         known = tuple([numbers[mark] for mark in quotes if mark in numbers])
         if known:
             rules.append(_as_gold(Rule(MARKS, 0, 0, known, parity=True), references))
@@ -219,7 +217,7 @@ def _as_gold(rule: Rule, references: Sequence[tuple[int, ...]]) -> Rule:
     return rule._replace(least=min(held), most=max(held))
 
 
-def _same_but_case(lattice: Lattice, facts: Sequence[_Facts]) -> tuple[int, ...]:
+def _same_but_case(lattice: Lattice, facts: Sequence[Facts]) -> tuple[int, ...]:
     if lattice.text.fold_case:
         return tuple([-1 if fact.is_mark else number for number, fact in enumerate(facts)])
     first: dict[str, int] = {}
@@ -234,7 +232,7 @@ def is_clear(lattice: Lattice, rule: Rule, sentence: Sequence[int]) -> bool:
     vocabulary, is_lost = lattice.numbering.vocabulary, rule.holds(sentence) < rule.least
     about = [vocabulary[word] for word in rule.adding if is_lost or word in sentence]
     # Scripts without capitals have short words that mean much.
-    carry = [len(word) >= _CARRIES or word.upper() == word.lower() or _facts(word).negates for word in about]
+    carry = [len(word) >= _CARRIES or word.upper() == word.lower() or facts_of(word).negates for word in about]
     return any(carry) if is_lost else all(carry)
 
 

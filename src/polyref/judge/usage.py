@@ -2,7 +2,7 @@
 
 In:   the references of some examples, as words.
 Out:  Usage: words that people often say twice in one reference; pairs of words of which a reference says one or the
-      other ("cheap" and "inexpensive", "two" and "couple").
+      other ("cheap" and "inexpensive", "two" and "couple"). All that is known of words as tables for the kernels.
 Not:  judging a sentence (content.py).
 
 Nothing here knows a language. Two words are alternatives if references of one example often have one of them each, and
@@ -17,11 +17,12 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from itertools import islice
 from math import e, inf
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from polyref.align.veto import traits_of
 from polyref.text.tokens import is_mark
 
 EXAMPLES_READ = 1000  # the first ones of a file: enough to know its words, and soon read
@@ -36,11 +37,31 @@ STEM = 4  # letters that words of one stem share at least
 ENDING = 3  # letters that they differ in at most
 LIFT = 1.2  # how much likelier a reference says one word if another reference of the example says the other
 
+BRACKETS = dict(zip("([{（［｛「『《〈【‘‹", ")]}）］｝」』》〉】’›", strict=True))
+# Quotes that come in pairs, whichever opens: English has “...”, German „...“, French «...» and »...«.
+QUOTES = ('"', "„“”", "«»")
+_PAIRED = frozenset([*BRACKETS, *BRACKETS.values(), *"".join(QUOTES)])
+
 
 @lru_cache(maxsize=1 << 16)
 def parts(word: str) -> tuple[str, ...]:
     """What is compared: "Family-friendly" is two words, punctuation is none."""
     return tuple([piece for piece in word.casefold().split("-") if piece and not is_mark(piece)])
+
+
+class Facts(NamedTuple):
+    """What is known of a word by itself."""
+
+    parts: tuple[str, ...]
+    negates: bool
+    is_mark: bool
+    is_paired: bool  # a bracket or a quote
+
+
+@lru_cache(maxsize=1 << 16)
+def facts_of(word: str) -> Facts:
+    negates = any(traits_of(part, ("negation",))[0] == "not" for part in (word, *parts(word)))
+    return Facts(parts(word), negates, is_mark(word), word in _PAIRED)
 
 
 @dataclass(frozen=True)
@@ -70,6 +91,11 @@ class Usage:
     def relatives(self) -> Relatives:
         """For each word, those that count as the same in an example; see there."""
         return Relatives(self)
+
+    @cached_property
+    def tables(self) -> WordTables:
+        """What is known of each word, for the kernels."""
+        return WordTables(self)
 
     @staticmethod
     def of(examples: Iterable[Sequence[Sequence[str]]]) -> Usage:
@@ -104,12 +130,12 @@ class Relatives(dict[str, dict[str, float]]):
         super().__init__()
         self._usage = usage
         self._stems: dict[str, list[str]] = {}
-        self._alternatives: dict[str, dict[str, float]] = {}
+        self.alternatives: dict[str, dict[str, float]] = {}
         for word, others in usage.alternatives.items():
             for other, evidence in others.items():
                 if not usage.may_repeat(word) and not usage.may_repeat(other):
                     for one, two in ((word, other), (other, word)):
-                        known = self._alternatives.setdefault(one, {})
+                        known = self.alternatives.setdefault(one, {})
                         known[two] = max(evidence, known.get(two, evidence))
 
     def learn(self, words: Set[str]) -> None:
@@ -122,7 +148,7 @@ class Relatives(dict[str, dict[str, float]]):
         for word in [word for word in words if word not in self]:
             self[word] = {}
             if not self._usage.may_repeat(word):
-                self[word] |= self._alternatives.get(word, {})
+                self[word] |= self.alternatives.get(word, {})
                 stem = self._stems.setdefault(word[:STEM], []) if len(word) >= STEM else []
                 for other in stem:
                     if is_one_stem(word, other):
@@ -174,3 +200,95 @@ def _alternatives(examples: Sequence[Sequence[frozenset[str]]], words: Sequence[
     for cell in np.flatnonzero(standing).tolist():
         found.setdefault(words[cell // size], {})[words[cell % size]] = float(evidence[cell])
     return found
+
+
+# -- for the kernels --------------------------------------------------------------------------------------------------
+
+
+class _Column:
+    """An array that grows."""
+
+    def __init__(self, kind: type[np.generic], fill: int = 0):
+        self.array: npt.NDArray[Any] = np.full(1 << 10, fill, kind)
+        self.size, self._fill = 0, fill
+
+    def add(self, values: Sequence[int]) -> None:
+        needed = self.size + len(values)
+        if needed > len(self.array):
+            larger = np.full(2 * needed, self._fill, self.array.dtype)
+            larger[: self.size] = self.array[: self.size]
+            self.array = larger
+        self.array[self.size : needed] = values
+        self.size = needed
+
+
+class WordTables(dict[str, int]):
+    """The row of each word, made when it is first asked for; see the kernel for what the tables hold."""
+
+    def __init__(self, usage: Usage):
+        super().__init__()
+        self._usage = usage
+        self._begin()
+
+    def _begin(self) -> None:
+        self.clear()
+        self.paired: set[int] = set()  # the rows of brackets and quotes
+        self._parts: dict[str, int] = {}
+        self._stems: dict[str, int] = {}
+        self._flags, self._parts_first, self._of_word = _Column(np.uint8), _Column(np.int32), _Column(np.int32)
+        self._part_flags, self._stem = _Column(np.uint8), _Column(np.int32)
+        self._letters_first, self._letters, self._local = _Column(np.int32), _Column(np.int32), _Column(np.int32, -1)
+        for column in (self._parts_first, self._letters_first):
+            column.add([0])
+        # Words that have alternatives come first, so that the list of those never grows.
+        known = self._usage.relatives.alternatives
+        rows = [self._part(word) for word in known]
+        others = [(self._part(other), evidence) for word in known for other, evidence in known[word].items()]
+        ends = np.cumsum([0, *[len(known[word]) for word in known]], dtype=np.int64)
+        assert rows == list(range(len(known)))
+        self._others = (
+            ends,
+            np.array([row for row, _ in others], np.int32),
+            np.array([evidence for _, evidence in others], np.float64),
+        )
+        self._arrays: tuple[npt.NDArray[Any], ...] | None = None
+
+    def __missing__(self, word: str) -> int:
+        facts, row = facts_of(word), len(self)
+        self._flags.add([facts.negates | facts.is_mark << 1])
+        self._of_word.add([self._part(part) for part in facts.parts])
+        self._parts_first.add([self._of_word.size])
+        if facts.is_paired:
+            self.paired.add(row)
+        self._arrays = None
+        self[word] = row
+        return row
+
+    def _part(self, part: str) -> int:
+        row = self._parts.setdefault(part, len(self._parts))
+        if row == self._stem.size:
+            may_repeat = self._usage.may_repeat(part)
+            self._part_flags.add([may_repeat | bool(self._usage.repeated.get(part)) << 1])
+            has_stem = len(part) >= STEM and not may_repeat
+            self._stem.add([self._stems.setdefault(part[:STEM], len(self._stems)) if has_stem else -1])
+            self._letters.add([ord(letter) for letter in part])
+            self._letters_first.add([self._letters.size])
+            self._local.add([-1])
+        return row
+
+    def rows(self, words: Sequence[str]) -> npt.NDArray[np.int32]:
+        """The rows of some words, which are known from now on."""
+        if len(self) > MOST_KEPT:
+            self._begin()
+        return np.array([self[word] for word in words], np.int32)
+
+    @property
+    def arrays(self) -> tuple[npt.NDArray[Any], ...]:
+        """The tables, in the order in which the kernel takes them."""
+        if self._arrays is None:
+            columns = (
+                self._flags, self._parts_first, self._of_word,
+                self._part_flags, self._stem, self._letters_first, self._letters, self._local,
+            )  # fmt: skip
+            self._arrays = (*[column.array for column in columns], *self._others)
+        return self._arrays

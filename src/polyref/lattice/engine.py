@@ -50,6 +50,8 @@ _WORDS_FOR_THREAD = 500  # from where on a kernel may take longer than a thread 
 class PlainEngine:
     """Plain Python: what small inputs use, and what the compiled kernels are tested against."""
 
+    content = None  # no kernel that makes rules
+
     def similarity(self, numbering: Numbering, vectors: Vectors, known: Known, baseline: float) -> Matrix:
         """How alike the vectors of each two words are, one of an earlier reference and one of a later."""
         return soft_similarity(numbering.words, vectors, known, baseline, numbering.starts)
@@ -101,10 +103,12 @@ class CompiledEngine:
         compiled.before_loading(say)
         with compiled.alone():
             import polyref.align.kernels
+            import polyref.lattice.compiled.content
             import polyref.lattice.compiled.search
             import polyref.score.kernels
 
         self._align = polyref.align.kernels
+        self.content = polyref.lattice.compiled.content
         self._automaton = polyref.lattice.compiled.automaton
         self._search = polyref.lattice.compiled.search
         self._score = polyref.score.kernels
@@ -176,9 +180,11 @@ class CompiledEngine:
             return None
         if status == kernels.UNDECIDED:
             return search(automaton, numbering.references, task)
-        lengths, orders, products, crossings = counts.T.tolist()
+        lengths, orders, products, crossings, covered = counts.T.tolist()
         exact = exact and automaton.deterministic
-        return Found(path.tolist(), lengths, orders, products, crossings, exact, nodes, tuple(left_out.tolist()))
+        return Found(
+            path.tolist(), lengths, orders, products, crossings, exact, nodes, tuple(left_out.tolist()), covered
+        )
 
 
 def _run(kernel: Callable[..., Any], numbering: Numbering, *arguments: Any) -> Any:

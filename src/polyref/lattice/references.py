@@ -8,8 +8,6 @@ Not:  how a text is cut (text/), aligning and merging (engine.py).
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from functools import cached_property
 from itertools import accumulate, chain
 
 import numpy as np
@@ -56,41 +54,29 @@ def check_references(references: Sequence[str], text: TextSettings, line: int | 
         tokenized(references, text, line)
 
 
-@dataclass(frozen=True, eq=False)
 class Numbering:
     """The references with each distinct word as a number, and each distinct reference once."""
 
-    vocabulary: list[str]
-    references: list[tuple[int, ...]]
-    same: list[int]  # for each gold reference, which of the distinct ones it is
+    def __init__(self, vocabulary: list[str], references: list[tuple[int, ...]], same: list[int]):
+        self.vocabulary = vocabulary
+        self.references = references
+        self.same = same  # for each gold reference, which of the distinct ones it is
+        # The words of all distinct references, behind each other; where each reference begins among them, and where the
+        # last one ends. Both once more for the kernels.
+        self.words = list(chain.from_iterable(references))
+        self.starts = list(accumulate(map(len, references), initial=0))
+        self.arrays = np.array(self.words, np.int32), np.array(self.starts, np.int64)
 
     @classmethod
     def of(cls, tokens: Sequence[Tokens]) -> Numbering:
         """Words are numbered in the order in which they are read."""
-        numbers: dict[str, int] = {}
-        distinct: dict[tuple[int, ...], int] = {}
-        same = []
-        for reference in tokens:
-            numbered = tuple([numbers.setdefault(word, len(numbers)) for word in reference.words])
-            same.append(distinct.setdefault(numbered, len(distinct)))
-        return cls(list(numbers), list(distinct), same)
+        vocabulary = list(dict.fromkeys(chain.from_iterable([reference.words for reference in tokens])))
+        number = dict(zip(vocabulary, range(len(vocabulary)), strict=True)).__getitem__
+        numbered = [tuple(map(number, reference.words)) for reference in tokens]
+        distinct = {reference: place for place, reference in enumerate(dict.fromkeys(numbered))}
+        return cls(vocabulary, list(distinct), [distinct[reference] for reference in numbered])
 
-    @cached_property
-    def words(self) -> list[int]:
-        """The words of all distinct references, behind each other."""
-        return list(chain.from_iterable(self.references))
-
-    @cached_property
-    def starts(self) -> list[int]:
-        """Where each distinct reference begins among them, and where the last one ends."""
-        return list(accumulate(map(len, self.references), initial=0))
-
-    @cached_property
-    def arrays(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
-        """The words and the starts, for the kernels."""
-        return np.array(self.words, np.int32), np.array(self.starts, np.int64)
-
-    @cached_property
+    @property
     def firsts(self) -> list[int]:
         """For each distinct reference, the first gold one that equals it."""
         return [self.same.index(distinct) for distinct in range(len(self.references))]

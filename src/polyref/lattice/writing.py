@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain, pairwise
-from operator import add
+from operator import add, itemgetter
 
 from polyref.text import TextSettings, Tokens, tokenize
 from polyref.text.casing import Casing, opening_places
@@ -50,7 +50,7 @@ class Writer:
         # No word holds a line's end, so all sentences are written in one go.
         if not self._plain:
             return "".join(self._written(path)).split("\n")[:-1]
-        together = "".join(map(self._plain_pieces.__getitem__, path))
+        together = "".join(itemgetter(*path)(self._plain_pieces)) if path else ""
         texts = together.split("\n")[:-1]
         # In plain references, these marks end a sentence. Where one no longer does, another sentence opens behind it.
         if sum(map(together.count, _LAST_MARKS)) != sum([text[-1] in _LAST_MARKS for text in texts]):

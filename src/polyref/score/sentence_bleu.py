@@ -166,8 +166,9 @@ class BleuScale:
 
     def values(self, lengths: Sequence[int], orders: Sequence[int], products: Sequence[int]) -> list[float]:
         """The scores of many sentences; those of a lower order score 0."""
+        closest = {length: self.closest(length) for length in set(lengths)}
         return [
-            self.value(length, product) if order == MAX_ORDER else 0.0
+            _value(length, closest[length], product) if order == MAX_ORDER else 0.0
             for length, order, product in zip(lengths, orders, products, strict=True)
         ]
 

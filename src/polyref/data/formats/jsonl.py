@@ -14,7 +14,8 @@ import re
 import sys
 from collections.abc import Collection, Iterator, Mapping
 from decimal import Decimal
-from operator import attrgetter
+from functools import lru_cache
+from json.encoder import encode_basestring
 from typing import Any, NoReturn, get_args
 from unicodedata import category
 
@@ -40,7 +41,6 @@ _JUDGED: dict[str, tuple[type[int] | type[float], float, float, str]] = {
     "risk": (float, 0, _FINITE, "a finite number from 0 on"),
 }
 _ZEROS = {key: _JUDGED[key][0]() for key in JUDGEMENTS}
-_judgements = attrgetter(*JUDGEMENTS)
 _BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{}]')
 _BETWEEN = re.compile(r"[,: \t\r\n]*")
 _HALF = re.compile("[\ud800-\udfff]")
@@ -253,6 +253,8 @@ def check_characters(value: Any) -> None:
 
 
 def _reference(item: Any, position: int) -> Reference:
+    if type(item) is str and "!" <= item[:1] <= "~":  # what most are: it begins with what can be seen
+        return Reference(item)
     weight = 1.0
     if isinstance(item, dict):
         if "text" not in item:
@@ -275,7 +277,7 @@ def _need(value: Any, kind: Any, what: str, cure: str) -> Any:
 
 def _text(item: Any, what: str, cure: str) -> str:
     text: str = _need(item, str, what, cure)
-    if (not text or not "!" <= text[0] <= "~") and is_blank(text):  # most begin with what can be seen
+    if is_blank(text):
         raise InputError(f"{what} is blank", "give a text, or take it out")
     return text
 
@@ -387,7 +389,7 @@ def render(example: Example, fields: Fields | None = None) -> str:
     fields = fields or Fields()
     result: dict[str, str] = {}
     if example.lattice is not None or example.pseudo_references:
-        result[PSEUDO_REFERENCES] = dump([_pseudo_json(pseudo) for pseudo in example.pseudo_references])
+        result[PSEUDO_REFERENCES] = f"[{', '.join(map(_pseudo_json, example.pseudo_references))}]"
     if example.lattice is not None:
         result[LATTICE] = lattice_json(example.lattice, len(example.references))
     if example.record is None or (example.as_read is None and not _is_object(example.record)):
@@ -450,33 +452,49 @@ def _reference_json(reference: Reference) -> Any:
     return reference.text if reference.weight == 1.0 else {"text": reference.text, "weight": reference.weight}
 
 
-def _pseudo_json(pseudo: PseudoReference) -> dict[str, Any]:
+def _pseudo_json(pseudo: PseudoReference) -> str:
+    # One text of known parts: these are most of what is written, and most judgements come again and again.
+    judged = _judged_json(pseudo.bleu, pseudo.fluency, pseudo.content, pseudo.crossings, pseudo.risk, pseudo.repeat)
+    return f'{{"text": {encode_basestring(pseudo.text)}, {judged}}}'
+
+
+@lru_cache(maxsize=1 << 13, typed=True)  # 1 and 1.0 are equal, and are not written alike
+def _judged_json(bleu: float, *judged: Any) -> str:
+    """The members of a pseudo-reference but for its text."""
     # Two decimals: what a person reads, and the same bytes on every machine's exp and log.
-    written: dict[str, Any] = {"text": pseudo.text, "bleu": round(pseudo.bleu, 2)}
-    for key, value in zip(JUDGEMENTS, _judgements(pseudo), strict=True):
+    written: dict[str, Any] = {"bleu": round(bleu, 2)}
+    *values, repeat = judged
+    for key, value in zip(JUDGEMENTS, values, strict=True):
         if value is not None:
             written[key] = round(value, 4) + _ZEROS[key]  # the sum is 0.0 where rounding gives -0.0
-    if pseudo.repeat:
+    if repeat:
         written["repeat"] = True
-    return written
+    return dump(written)[1:-1]
 
 
 def lattice_json(lattice: LatticeSummary, references: int) -> str:
     """What is written of a lattice that came from so many references."""
-    summary = {
-        "sentences": decimal_text(lattice.sentences),
-        "log10_sentences": lattice.log10_sentences,
-        "penalty": lattice.penalty,
-        "exact": lattice.exact,
-    }
-    kept = lattice.kept
+    summary, kept = _summary_json(lattice.sentences, lattice.penalty, lattice.exact), lattice.kept
     # A program may have given the example other references since: what was kept is not their lattice.
     if kept is None or len(kept.states) != references:
-        return dump(summary)
+        return summary
     own = {"states": kept.states, "tokenizer": kept.tokenizer, "fold_case": kept.fold_case}
     own |= {} if kept.rules is None else {"rules": kept.rules}
     # Numbers by the dozen: without spaces they take a quarter less.
-    return _with_members(dump(summary), {KEPT: _dump_closely(own)})
+    return _with_members(summary, {KEPT: _dump_closely(own)})
+
+
+@lru_cache(maxsize=1 << 10, typed=True)
+def _summary_json(sentences: int, penalty: float | None, exact: bool) -> str:
+    summary = LatticeSummary(sentences, penalty, exact)
+    return dump(
+        {
+            "sentences": decimal_text(sentences),
+            "log10_sentences": summary.log10_sentences,
+            "penalty": penalty,
+            "exact": exact,
+        }
+    )
 
 
 def decimal_text(number: int) -> str:

@@ -6,6 +6,7 @@ The plain twin leaves out the same branches and sentences. Cores are compared by
 import numpy as np
 
 from polyref.compiled import kernel
+from polyref.lattice.compiled.automaton import ARC_WORD
 from polyref.lattice.compiled.product import P_TARGET, P_WORD
 from polyref.lattice.compiled.ranking import U64_EMPTY, mix
 
@@ -198,3 +199,25 @@ def crossings(pieces, ends, crossed, depth):
     for k in range(len(ends)):
         at_end |= pieces[depth, k] & ends[k]
     return np.int64(crossed[depth]) + (1 if at_end == 0 else 0)
+
+
+@kernel("void(int64[:, ::1], int32[:, ::1], int64, int32[:, ::1], int64, int32[::1])")
+def cover(counts, paths, count, arcs, vocabulary, shared):
+    """Count for each sentence what it says of what most references share, into the last column of counts."""
+    column, blocks, place, number = counts.shape[1] - 1, len(shared) // 128 + 1, 1, 0
+    bits, said = np.zeros((vocabulary, blocks), np.uint64), np.empty(blocks, np.uint64)
+    while place < len(shared):
+        for k in range(place + 2, place + 2 + shared[place + 1]):
+            bits[shared[k], number // 64] |= ONE << np.uint64(number % 64)
+        place, number = place + 2 + shared[place + 1], number + 1
+    for sentence in range(count if len(shared) else 0):
+        said[:] = 0
+        for k in range(counts[sentence, 0]):
+            word = arcs[paths[sentence, k], ARC_WORD]
+            for b in range(blocks):
+                said[b] |= bits[word, b]
+        place, number = 1, 0
+        while place < len(shared):
+            if (said[number // 64] >> np.uint64(number % 64)) & ONE:
+                counts[sentence, column] += shared[place]
+            place, number = place + 2 + shared[place + 1], number + 1

@@ -33,6 +33,7 @@ from polyref.lattice.compiled.ranking import (
 from polyref.lattice.compiled.rules import (
     BEGIN,
     cores_of,
+    cover,
     cross,
     crossings,
     fault,
@@ -578,16 +579,16 @@ def best_of_order(ground, walk, order, wanted, out_counts, out_paths, taken):
     "Tuple((int64, int64[:, ::1], int32[::1], int64, boolean, int64[::1]))"
     "(int32[::1], int64[::1], int64, int32[::1], int32[:, ::1], boolean[::1],"
     " int64, boolean, int64, int64[::1], uint64[::1], boolean[::1], int64[::1], int64,"
-    " int32[::1], int32[::1])"
+    " int32[::1], int32[::1], int32[::1])"
 )
 def search(
     words, starts, vocabulary, first, arcs, final,
     wanted, list_everything, lowest_order, floors, word_hashes, marks, limits, max_bounds,
-    rules, same,
+    rules, same, shared,
 ):  # fmt: skip
-    """The best sentences. Returns how it ended (FINE, TOO_LARGE, UNDECIDED), the sentences' lengths, orders, products
-    and crossings, all their arcs behind each other with -1 behind each sentence, the nodes visited, whether the search
-    went to its end, and how many beginnings were left out by each cause.
+    """The best sentences. Returns how it ended (FINE, TOO_LARGE, UNDECIDED), the sentences' lengths, orders, products,
+    crossings and what they cover of what is shared, all their arcs behind each other with -1 behind each sentence, the
+    nodes visited, whether the search went to its end, and how many beginnings were left out by each cause.
     """
     trie, root = build_trie(words, starts, vocabulary)
     unended = marks.copy()  # the marks that end no reference
@@ -597,7 +598,7 @@ def search(
     bound_first = bound_starts(p_first, rows, p_final)
     longest = bound_first[1] - 1
     lengths = length_table(starts, longest)
-    out_counts = np.zeros((wanted, 4), np.int64)
+    out_counts = np.zeros((wanted, 5), np.int64)
     out_paths = np.empty((wanted, longest), np.int32)
     too_large = bound_first[-1] > max_bounds and not list_everything
     if list_everything or too_large:
@@ -668,4 +669,5 @@ def search(
             place += 1
         out_arcs[place] = -1
         place += 1
+    cover(out_counts, out_paths, taken, arcs, vocabulary, shared)
     return status, out_counts[:taken], out_arcs, walk.tally[NODES], exact, walk.left_out

@@ -10,12 +10,13 @@ A branch ends as soon as a counter that cannot fall holds too much, or where a w
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from functools import cached_property, reduce
+from functools import cached_property, lru_cache, reduce
+from itertools import islice, repeat
 from operator import or_
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from polyref.lattice.plain.product import Product
 
@@ -51,17 +52,50 @@ class Rule(NamedTuple):
         return held % 2 if self.parity else held
 
 
-@dataclass(frozen=True, eq=False)
+Shared = tuple[tuple[tuple[int, ...], int], ...]
+
+
 class Rules:
     """The rules of one example, over its numbered words.
 
     `same` has for each word the first one that differs by case alone, and -1 for punctuation. `shared` is what most of
-    the references say: words that count as one, and how many references say one of them.
+    the references say: words that count as one, and how many references say one of them. The kernels read the arrays:
+    all rules behind each other; same; what is shared, with the sum of its counts before it. Either is made from the
+    other when it is asked for.
     """
 
-    rules: tuple[Rule, ...]
-    same: tuple[int, ...]
-    shared: tuple[tuple[tuple[int, ...], int], ...] = ()
+    def __init__(self, rules: tuple[Rule, ...], same: tuple[int, ...], shared: Shared = ()):
+        self.rules, self.same, self.shared = rules, same, shared
+
+    @classmethod
+    def of_arrays(cls, *arrays: npt.NDArray[np.int32]) -> Rules:
+        made = cls.__new__(cls)
+        made.arrays = arrays
+        return made
+
+    @cached_property
+    def arrays(self) -> tuple[npt.NDArray[np.int32], ...]:
+        shared = [sum([count for _, count in self.shared])] if self.shared else []
+        for words, count in self.shared:
+            shared += (count, len(words), *words)
+        return numbered(self.rules), np.array(self.same, np.int32), np.array(shared, np.int32)
+
+    @cached_property
+    def rules(self) -> tuple[Rule, ...]:
+        found, numbers = [], iter(self.arrays[0].tolist())
+        for cause, least, most, parity, adding, taking in zip(*[numbers] * 6, strict=False):
+            words = tuple(islice(numbers, adding)), tuple(islice(numbers, taking))
+            found.append(Rule(cause, least, most, *words, parity=bool(parity)))
+        return tuple(found)
+
+    @cached_property
+    def same(self) -> tuple[int, ...]:
+        return tuple(self.arrays[1].tolist())
+
+    @cached_property
+    def shared(self) -> Shared:
+        numbers = iter(self.arrays[2].tolist()[1:])
+        return tuple([(tuple(islice(numbers, words)), count) for count, words in zip(numbers, numbers, strict=False)])
 
     def core(self, words: Iterable[int]) -> tuple[int, ...]:
         """What is left of a sentence without punctuation and case. Of sentences with one core, only the best is new."""
@@ -89,10 +123,15 @@ class Rules:
                 continue
             if said not in known:
                 covered = sum([count for number, (_, count) in enumerate(self.shared) if said >> number & 1])
-                known[said] = round(covered / total, 4)
+                known[said] = _share(covered, total)
             found.append(known[said])
             said = 0
         return found
+
+    def contents(self, covered: Sequence[int]) -> list[float] | None:
+        """The same, where a kernel has counted what is covered; None if most references share nothing."""
+        shared = self.arrays[2]
+        return list(map(_share, covered, repeat(int(shared[0])))) if len(shared) else None
 
     @cached_property
     def steps(self) -> list[list[tuple[int, int]]]:
@@ -120,13 +159,18 @@ class Rules:
                 found[word] |= 1 << bit
         return found
 
-    @cached_property
-    def arrays(self) -> tuple[np.ndarray, ...]:
-        """The same for the kernels: all rules behind each other, with the numbers of their words; same."""
-        rules: list[int] = []
-        for cause, least, most, adding, taking, parity in self.rules:
-            rules += (cause, least, most, parity, len(adding), len(taking), *adding, *taking)
-        return np.array(rules, np.int32), np.array(self.same, np.int32)
+
+def numbered(rules: Iterable[Rule]) -> npt.NDArray[np.int32]:
+    """Rules as numbers, all behind each other: six for each, and the numbers of their words."""
+    numbers: list[int] = []
+    for cause, least, most, adding, taking, parity in rules:
+        numbers += (cause, least, most, parity, len(adding), len(taking), *adding, *taking)
+    return np.array(numbers, np.int32)
+
+
+@lru_cache(maxsize=1 << 12)
+def _share(covered: int, total: int) -> float:
+    return round(covered / total, 4)
 
 
 class Standing:

@@ -112,6 +112,7 @@ class Found:
     exact: bool
     nodes: int
     left_out: tuple[int, ...] = (0,) * len(CAUSES)  # beginnings of sentences that cannot pass, by cause
+    covered: list[int] | None = None  # of what most references share, where a kernel has counted it
 
     @classmethod
     def of(
