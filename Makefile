@@ -30,8 +30,8 @@ demo: .venv/base
 	$(BIN)/polyref stats build/expanded.jsonl --tokenizer characters --output build/run.html > build/statistics.txt
 
 check: .venv/dev
-	$(BIN)/ruff check src tests benchmarks *.py
-	$(BIN)/ruff format --check src tests benchmarks *.py
+	$(BIN)/ruff check src tests benchmarks examples *.py
+	$(BIN)/ruff format --check src tests benchmarks examples *.py
 	$(BIN)/mypy
 
 # A site of the pages in docs, with a search and the reference of Python: build/site/index.html. Needs no torch.

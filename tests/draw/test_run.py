@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from statistics import median
 
 import pytest
 
@@ -42,7 +43,9 @@ def test_the_facts_are_those_of_the_examples(page):
     assert facts.wanted == 10
     assert list(facts.kept) == [len(example.pseudo_references) for example in examples]
     assert facts.judged["bleu"].total() == facts.judged["crossings"].total() == len(pseudo)
-    assert [round(10**size) for size in facts.sizes] == [example.lattice.sentences for example in examples]
+    sizes = [example.lattice.sentences for example in examples]
+    assert [round(10**size) for size in facts.sizes] == sizes
+    assert f"<dd>{round(median(sizes)):,}</dd><dt>sentences per lattice (median)" in page[2]
 
 
 def test_best_median_and_worst_examples_are_shown_with_their_maps(page):
@@ -101,7 +104,7 @@ def test_few_examples_are_enough():
     assert html.count("<h3") == 1
     short = Example("x", None, (Reference("red car"),))
     _, html = page_of(list(expand([short])))
-    assert html.count("<h3") == 0 and "1 → 1" in html
+    assert html.count("<h3") == 0 and "1 → 1" in html and "examples without a pseudo-reference" in html
 
 
 def test_a_file_that_was_not_expanded_is_refused():

@@ -32,7 +32,7 @@ _LOOKED_AT = 100  # examples that are merged again
 _SHOWN = 3  # examples of each kind with their maps
 _REFUSED = 3  # sentences under a map that were left out
 _MOST_BINS = 12
-_WIDTH, _HEIGHT, _LEFT, _TOP, _BOTTOM = 430.0, 210.0, 46.0, 18.0, 42.0  # points, of a chart
+_WIDTH, _HEIGHT, _LEFT, _TOP, _BOTTOM = 430.0, 210.0, 56.0, 18.0, 42.0  # points, of a chart
 _REFUSAL = {
     "twice": "say something twice",
     "lost": "lose something",
@@ -216,18 +216,26 @@ def _tiles(facts: RunFacts) -> str:
     total, short = sum(facts.all), sum(count < facts.wanted for count in facts.all)
     bleu = facts.judged["bleu"]
     mean = sum(value * number for value, number in bleu.items()) / max(1, bleu.total())
-    median = sorted(facts.sizes)[examples // 2] if examples else 0.0
     shown = [
         (f"{examples:,}", "examples"),
         (f"{gold:,} → {total:,}", f"references, {gold / max(1, examples):.1f} → {total / max(1, examples):.1f} each"),
-        (_power(median), "sentences per lattice (median)"),
+        (_power(_middle(facts.sizes)), "sentences per lattice (median)"),
         (f"{mean:.1f}", "mean BLEU of pseudo-references"),
-        (f"{short:,}", f"examples with fewer than {facts.wanted} references"),
+        (f"{short:,}", f"examples with fewer than {facts.wanted} references")
+        if facts.wanted
+        else (f"{examples:,}", "examples without a pseudo-reference"),
         (f"{facts.inexact:,}", "examples whose search was cut short"),
     ]
     return (
         '<dl class="tiles">' + "".join(f"<div><dd>{value}</dd><dt>{what}</dt></div>" for value, what in shown) + "</dl>"
     )
+
+
+def _middle(logarithms: Sequence[float]) -> float:
+    """The logarithm of the median of numbers given by their logarithms, which may be too large for a float."""
+    ordered, half = sorted(logarithms), len(logarithms) // 2
+    low, high = ordered[(len(ordered) - 1) // 2], ordered[half]
+    return high + math.log10((1 + 10 ** (low - high)) / 2)
 
 
 def _by_length(facts: RunFacts) -> Iterator[str]:
@@ -340,7 +348,7 @@ def _bars(title: str, under: str, labels: Sequence[str], counts: Sequence[int]) 
         height, hint = _HEIGHT - _BOTTOM - y, f"<title>{visible(labels[n])}: {count:,}</title>"
         box = f'x="{x - 0.4 * width:.1f}" y="{y:.1f}" width="{0.8 * width:.1f}" height="{height:.1f}"'
         parts.append(f"<rect {box}>{hint}</rect>")
-        if count and len(counts) <= _MOST_BINS + 2:
+        if count and len(counts) <= 20:
             parts.append(f'<text class="count" x="{x:.1f}" y="{y - 3:.1f}">{count:,}</text>')
     return "".join([*parts, "</svg></figure>"])
 
