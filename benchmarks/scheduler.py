@@ -40,7 +40,7 @@ class Machines:
     cores: int
     lost_every: float = math.inf
     away: float = 300.0
-    noticed: float = 5.0  # seconds until the others know
+    noticed: float = 15.0  # seconds until the others know: what Ray took here
     set_up: float = 3.0  # seconds of each core before its first chunk: imports, kernels
     keeps_results: bool = True  # until they are taken; Ray sends small ones at once
 
@@ -214,8 +214,11 @@ def _lose(made: Any, moments: list[float]) -> None:
     """Kill a node, and note when that was, and when Ray knew of it."""
     import ray
 
+    node = made.list_all_nodes()[-1]
+    raylet = node.all_processes["raylet"][0].process
+    Thread(target=made.remove_node, args=(node, False)).start()
+    raylet.wait()
     moments.append(perf_counter())
-    Thread(target=made.remove_node, args=(made.list_all_nodes()[-1], False)).start()
     while all(node["Alive"] for node in ray.nodes()):
         sleep(0.1)
     moments.append(perf_counter())
