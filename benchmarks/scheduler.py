@@ -22,6 +22,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from heapq import heappop, heappush
 from itertools import chain, count
+from threading import Thread
 from time import perf_counter, sleep
 from typing import Any
 
@@ -39,7 +40,7 @@ class Machines:
     cores: int
     lost_every: float = math.inf
     away: float = 300.0
-    noticed: float = 5.0  # seconds until the others know
+    noticed: float = 15.0  # seconds until the others know: what Ray took here
     set_up: float = 3.0  # seconds of each core before its first chunk: imports, kernels
     keeps_results: bool = True  # until they are taken; Ray sends small ones at once
 
@@ -189,27 +190,38 @@ def by_losses(work: float, reading: float, spread: float, cores: int, runs: int)
 # -- the same on two real nodes ---------------------------------------------------------------------------------------
 
 
-def check(tasks: int, seconds: float, spread: float, cores: int) -> list[dict[str, Any]]:
+def check(tasks: int, seconds: float, spread: float, cores: int) -> Iterator[dict[str, Any]]:
     """Chunks that sleep, on two nodes of Ray, and simulated: all goes well, and one node is lost when half is done."""
-
     from benchmarks.cluster import two_nodes
 
-    found = []
     for loses in (False, True):
-        work = durations(tasks, seconds, spread, seed=3)
+        work, moments = durations(tasks, seconds, spread, seed=3), list[float]()
         with two_nodes(cores) as made:
             list(_slept([0.01] * 4 * cores))  # processes start
-            started, lost = perf_counter(), math.inf
+            started, losing = perf_counter(), Thread(target=_lose, args=(made, moments))
             for number, _ in enumerate(_slept(work)):
-                if loses and number == tasks // 2 and lost == math.inf:
-                    lost = perf_counter() - started
-                    made.remove_node(made.list_all_nodes()[-1], allow_graceful=False)
+                if loses and number == tasks // 2:
+                    losing.start()
             real = perf_counter() - started
-        kills = [(lost, 1)] if loses else []
-        machines = Machines(2, cores, away=math.inf, set_up=0.0, noticed=1.0, keeps_results=False)
-        run = Run(machines, work, reading=0.0, kills=kills)
-        found.append({"a node is lost": loses, "real": round(real, 1), "simulated": round(run.seconds(), 1)})
-    return found
+        lost, noticed = [moment - started for moment in moments] or [math.inf, math.inf]
+        machines = Machines(2, cores, away=math.inf, set_up=0.0, noticed=noticed - lost, keeps_results=False)
+        run = Run(machines, work, reading=0.0, kills=[(lost, 1)] if loses else [])
+        found = {"a node is lost": loses, "real": round(real, 1), "simulated": round(run.seconds(), 1)}
+        yield {**found, "noticed after": round(noticed - lost, 1)} if loses else found
+
+
+def _lose(made: Any, moments: list[float]) -> None:
+    """Kill a node, and note when that was, and when Ray knew of it."""
+    import ray
+
+    node = made.list_all_nodes()[-1]
+    raylet = node.all_processes["raylet"][0].process
+    Thread(target=made.remove_node, args=(node, False)).start()
+    raylet.wait()
+    moments.append(perf_counter())
+    while all(node["Alive"] for node in ray.nodes()):
+        sleep(0.1)
+    moments.append(perf_counter())
 
 
 def _slept(work: Sequence[float]) -> Iterator[float]:
@@ -240,7 +252,7 @@ def main() -> None:
     settings = parser.parse_args()
     costs = settings.work / 1000, settings.reading / 1000, settings.spread
     if settings.check:
-        rows = iter(check(400, 0.4, settings.spread, 4))
+        rows = check(400, 0.4, settings.spread, 4)
     else:
         rows = chain(by_cores(*costs), by_losses(*costs, settings.cores, settings.runs))
     for row in rows:
