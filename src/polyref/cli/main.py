@@ -260,13 +260,15 @@ def main() -> None:
             setattr(sys, name, Path(os.devnull).open("r" if name == "stdin" else "w"))  # noqa: SIM115
     # Threads that wait for each other must not spin: on a busy machine that made a small model ten times as slow.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    # First: a signal that raises in the midst of an import comes out as whatever the imported package makes of it.
+    app = made_app("".join(sys.argv[1:2]))
     try:
         heed_signals()
         name_standard_output()
         for channel in (sys.stdout, sys.stderr):
             if isinstance(channel, io.TextIOWrapper):
                 channel.reconfigure(encoding="utf-8", errors="backslashreplace")
-        made_app("".join(sys.argv[1:2]))(standalone_mode=True)
+        app(standalone_mode=True)
     except PolyrefError as error:
         _fail(str(error), 2)
     except OSError as error:  # of --help and --version, which are no verbs
