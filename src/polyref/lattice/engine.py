@@ -166,9 +166,8 @@ class CompiledEngine:
             return search(automaton, numbering.references, task)
         lengths, orders, products, crossings, covered = counts.T.tolist()
         exact = exact and automaton.deterministic
-        return Found(
-            path.tolist(), lengths, orders, products, crossings, exact, nodes, tuple(left_out.tolist()), covered
-        )
+        outside = tuple(left_out.tolist())
+        return Found(path.tolist(), lengths, orders, products, crossings, exact, nodes, outside, tuple(covered))
 
 
 def _run(kernel: Callable[..., Any], numbering: Numbering, *arguments: Any) -> Any:
@@ -187,6 +186,7 @@ class AutoEngine:
 
     say: Say = compiled.log
     cells: int = 0
+    ahead: int = 0  # cells of all that is to be done, as far as it is known
 
     @cached_property
     def _fastest(self) -> Engine:
@@ -194,7 +194,7 @@ class AutoEngine:
 
     def wants_kernels(self, cells: int) -> bool:
         """Whether, after this many more cells, the kernels are worth it."""
-        cells += self.cells
+        cells = max(self.cells + cells, self.ahead)
         return (
             "_fastest" in self.__dict__
             or cells > _CELLS_BEFORE_COMPILING
