@@ -42,7 +42,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 _ROOM = 1 << 23  # bytes: all kernels take less
 _SEAL = hashlib.sha256().digest_size
 _TIMES_SLOWER = 40  # docs/benchmarks.md, the pipeline after the encoder
-_at_hand: set[str] = set()  # the names of the kernels that this process has compiled or loaded
+_at_hand: set[str] = set()  # the names of the kernels that this process has compiled, or can load
 _told: set[str] = set()  # what this process need not be told again
 _beside: list[Popen[bytes] | None] = []  # the process that compiles beside this one; None if it did not start
 
@@ -65,12 +65,44 @@ def kernel(signature: Any, *, inline: bool = False, any_order: bool = False) -> 
         if compiled is not function:  # it is under NUMBA_DISABLE_JIT
             name = f"{function.__module__}.{function.__qualname__}"
             compiled._cache = _Kept(name)
-            compiled.compile(signature)
-            compiled.disable_compile()
+            if _read(name) is None:
+                _load(compiled, signature)
+            else:
+                _load_when_asked(compiled, signature)
             _at_hand.add(name)
         return cast(Function, compiled)
 
     return compile_it
+
+
+def _load(compiled: Any, signature: Any) -> None:
+    """Have the machine code of a kernel, from the disk or from the compiler; no other signature is compiled."""
+    compiled.compile(signature)
+    compiled.disable_compile()
+
+
+def _load_when_asked(compiled: Any, signature: Any) -> None:
+    """Have it when the kernel is first called, by Python or by a kernel that is compiled.
+
+    Most kernels are parts of others, whose machine code has theirs in it: to load these as well would take longer than
+    all else that a short run does.
+    """
+
+    def load() -> None:
+        _load(compiled, signature)
+        for name in ("_compile_for_args", "get_call_template"):  # another thread may have been here
+            vars(compiled).pop(name, None)
+
+    def called(*arguments: Any, **named: Any) -> Any:
+        load()
+        return compiled  # which is then called with them
+
+    def compiled_into(arguments: Any, named: Any) -> Any:
+        load()
+        return compiled.get_call_template(arguments, named)
+
+    # What numba's dispatcher asks, in C and while it compiles, when it knows no signature yet.
+    compiled._compile_for_args, compiled.get_call_template = called, compiled_into
 
 
 def log(notice: str) -> None:

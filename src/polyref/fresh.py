@@ -100,7 +100,7 @@ def draw_fresh(
         if settings.fluency is None:
             for lattice, candidates, wanted in sources:
                 passing = _of_epoch(list(islice(candidates, wanted)), settings, epoch)
-                found.append(tuple(written(lattice, _as_found(passing))))
+                found.append(tuple(written(lattice, _as_found(passing, lattice))))
         else:
             fluent = _fluent(list(sources), Reader(tools.model(), settings.fluency))
             found += [tuple(_of_epoch(passing, settings, epoch)) for passing in fluent]
@@ -182,8 +182,8 @@ def _best(lattice: Lattice, size: int, search: SearchSettings) -> list[Candidate
     ]
 
 
-def _as_found(candidates: Sequence[Candidate]) -> Found:
-    return Found.of(candidates, exact=True, nodes=0)
+def _as_found(candidates: Sequence[Candidate], lattice: Lattice) -> Found:
+    return Found.of(candidates, lattice.rules, exact=True, nodes=0)
 
 
 def _of_epoch(passing: list[Passing], settings: FreshSettings, epoch: int) -> list[Passing]:
@@ -202,7 +202,10 @@ def _fluent(sources: Sequence[_Source], reader: Reader) -> list[list[PseudoRefer
     passing: list[list[PseudoReference]] = [[] for _ in sources]
     waiting = list(range(len(sources)))
     while waiting:
-        found = [_as_found(list(islice(sources[k].found, sources[k].wanted - len(passing[k])))) for k in waiting]
+        found = []
+        for k in waiting:
+            wanted = sources[k].wanted - len(passing[k])
+            found.append(_as_found(list(islice(sources[k].found, wanted)), sources[k].lattice))
         lattices = [sources[k].lattice for k in waiting]
         words = [lattice.words(new) for lattice, new in zip(lattices, found, strict=True)]
         verdicts = reader.verdicts(lattices, [floors[k] for k in waiting], words)

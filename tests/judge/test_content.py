@@ -187,8 +187,7 @@ def test_content_is_the_share_of_what_most_references_say():
     rules = rules_of(lattice, NOTHING)
     numbers = {word: number for number, word in enumerate(lattice.numbering.vocabulary)}
     sentences = [[numbers[word] for word in text.split()] for text in ("dogs jump", "dogs sleep", "cats sleep")]
-    path = [number for sentence in sentences for number in (*sentence, -1)]
-    assert rules.coverage(range(len(numbers)), path) == [1.0, 0.5, 0.0]
+    assert rules.contents(list(map(rules.covered, sentences))) == [1.0, 0.5, 0.0]
 
 
 # -- what a file tells ------------------------------------------------------------------------------------------------

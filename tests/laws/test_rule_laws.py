@@ -42,7 +42,8 @@ def ruled(draw: st.DrawFn) -> tuple[Case, Rules]:
     rules = tuple(draw(st.lists(rule(), max_size=4)))
     same = tuple(draw(st.sampled_from([-1, *range(word + 1)])) for word in range(size))
     same = tuple(-1 if word < 0 or same[word] < 0 else same[word] for word in same)  # the first of its kind
-    return case, Rules(rules, same)
+    shared = draw(st.lists(st.tuples(words, st.integers(1, 9)), max_size=3).map(tuple))
+    return case, Rules(rules, same, shared)
 
 
 class Everything:

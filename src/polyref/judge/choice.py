@@ -12,7 +12,7 @@ gold reference by more than a margin.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import repeat
 from typing import NamedTuple, Protocol
@@ -126,11 +126,7 @@ def written(lattice: Lattice, found: Found) -> Iterator[PseudoReference]:
     texts, bleus, rules = lattice.texts(found), lattice.bleus(found), lattice.rules
     if rules is None:
         return map(PseudoReference, texts, bleus)
-    contents: Iterable[float | None] | None
-    if found.covered is not None:
-        contents = rules.contents(found.covered)
-    else:
-        contents = rules.coverage(lattice.automaton.word, found.path) if rules.shared else None
+    contents = rules.contents(found.covered)
     return map(PseudoReference, texts, bleus, repeat(False), repeat(None), contents or repeat(None), found.crossings)
 
 

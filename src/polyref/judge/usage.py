@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from itertools import islice
+from itertools import chain, islice
 from math import e, inf
 from typing import Any, NamedTuple
 
@@ -107,10 +107,12 @@ class Usage:
         for references in islice(examples, EXAMPLES_READ):
             sets = []
             for reference in references:
-                counts = Counter([part for word in reference for part in parts(word)])
-                said.update(counts.keys())
-                again.update([part for part, count in counts.items() if count > 1])
-                sets.append(frozenset(counts))
+                heard = list(chain.from_iterable(map(parts, reference)))
+                once = frozenset(heard)
+                said.update(once)
+                if len(once) < len(heard):
+                    again.update([part for part in once if heard.count(part) > 1])
+                sets.append(once)
             frequency.update(frozenset().union(*sets))
             kept.append(sets)
         repeated = {word: MOST_AGAIN * again[word] > n for word, n in sorted(said.items()) if n >= ENOUGH}
@@ -276,11 +278,11 @@ class WordTables(dict[str, int]):
             self._local.add([-1])
         return row
 
-    def rows(self, words: Sequence[str]) -> npt.NDArray[np.int32]:
+    def rows(self, words: Sequence[str]) -> list[int]:
         """The rows of some words, which are known from now on."""
         if len(self) > MOST_KEPT:
             self._begin()
-        return np.array([self[word] for word in words], np.int32)
+        return list(map(self.__getitem__, words))
 
     @property
     def arrays(self) -> tuple[npt.NDArray[Any], ...]:

@@ -182,9 +182,8 @@ class CompiledEngine:
             return search(automaton, numbering.references, task)
         lengths, orders, products, crossings, covered = counts.T.tolist()
         exact = exact and automaton.deterministic
-        return Found(
-            path.tolist(), lengths, orders, products, crossings, exact, nodes, tuple(left_out.tolist()), covered
-        )
+        outside = tuple(left_out.tolist())
+        return Found(path.tolist(), lengths, orders, products, crossings, exact, nodes, outside, tuple(covered))
 
 
 def _run(kernel: Callable[..., Any], numbering: Numbering, *arguments: Any) -> Any:
@@ -203,6 +202,7 @@ class AutoEngine:
 
     say: Say = compiled.log
     cells: int = 0
+    ahead: int = 0  # cells of all that is to be done, as far as it is known
 
     @cached_property
     def _fastest(self) -> Engine:
@@ -214,14 +214,14 @@ class AutoEngine:
 
     def wants_kernels(self, cells: int) -> bool:
         """Whether the kernels are worth it for so many more cells. While another process compiles them, few are not."""
-        behind = self.cells + cells
+        total = max(self.cells + cells, self.ahead)
         if "_fastest" in self.__dict__ or cells > _CELLS_BEFORE_COMPILING:
             return True
-        if behind <= _CELLS_BEFORE_LOADING:
+        if total <= _CELLS_BEFORE_LOADING:
             return False
         if compiled.is_cached():
             return True
-        return not compiled.compiles_beside(self.say) and behind > _CELLS_BEFORE_COMPILING
+        return not compiled.compiles_beside(self.say) and total > _CELLS_BEFORE_COMPILING
 
     def choose(self, references: Sequence[Sequence[int]], share: float = 1.0) -> Engine:
         """The engine for an example with these references, of which this share of the usual work is to be done."""

@@ -204,7 +204,7 @@ class Lattice:
         """What `best` finds, as arcs and counts, and whether it is exact."""
         wanted = min(size, self.new)
         if wanted < 1:
-            return Found.of([], exact=self.deterministic, nodes=0)
+            return Found.of([], self.rules, exact=self.deterministic, nodes=0)
         lengths = [len(reference) for reference in self.numbering.references]
         task = Task(
             wanted=wanted,

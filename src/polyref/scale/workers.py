@@ -162,7 +162,7 @@ def expand_file(
     check_not_input(job.output, input, job.written_format)
     tools = _tools(job, engine_named(job.tools.engine, say))
     with open_bad(job.skip_bad, input, job.output) as bad, _open_place(job, report) as place:
-        lines = _lines(job, report.not_read, bad, place.tally)
+        lines = _lines(job, report.not_read, bad, place.tally, tools.engine)
         if job.settings.judging.judge != "bleu":
             started = perf_counter()
             first = list(islice(lines, EXAMPLES_READ))
@@ -241,14 +241,18 @@ def _described(job: Job) -> dict[str, Any]:
     }
 
 
-def _lines(job: Job, losses: Losses, bad: BinaryIO | None, tally: Tally) -> Iterator[Line]:
+def _lines(job: Job, losses: Losses, bad: BinaryIO | None, tally: Tally, engine: Engine | AutoEngine) -> Iterator[Line]:
     """The records that can be expanded; bad ones go to `bad`, if that is given.
 
-    A file is looked through first: what is wrong with its last record is said before the work on all others.
+    A file is looked through first: what is wrong with its last record is said before the work on all others. The engine
+    is told how much there is to do.
     """
 
     def check(example: Example) -> None:
-        check_references([reference.text for reference in example.references], job.settings.text, example.line)
+        texts = [reference.text for reference in example.references]
+        check_references(texts, job.settings.text, example.line)
+        if isinstance(engine, AutoEngine):
+            engine.ahead += alignment_cells([len(text) // 5 for text in texts])
 
     input = job.source_file()
     started, before, is_file = perf_counter(), input.identity, input.can_be_read_again

@@ -10,8 +10,8 @@ A branch ends as soon as a counter that cannot fall holds too much, or where a w
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import cached_property, lru_cache, reduce
-from itertools import islice, repeat
+from functools import cached_property, reduce
+from itertools import islice
 from operator import or_
 from typing import NamedTuple
 
@@ -106,32 +106,18 @@ class Rules:
         """The first rule that a sentence breaks."""
         return next((rule for rule in self.rules if not rule.least <= rule.holds(words) <= rule.most), None)
 
-    def coverage(self, word: Sequence[int], path: Iterable[int]) -> list[float]:
-        """The share of what most references say that each sentence says.
-
-        `word` has the word of each arc, `path` the arcs of the sentences, with -1 behind each.
-        """
-        bits = [0] * len(self.same)
-        for number, (words, _) in enumerate(self.shared):
-            for one in words:
-                bits[one] |= 1 << number
-        arcs, total, known = [*[bits[one] for one in word], -1], sum([count for _, count in self.shared]), {0: 0.0}
-        found, said = [], 0
-        for here in map(arcs.__getitem__, path):
-            if here >= 0:
-                said |= here
-                continue
-            if said not in known:
-                covered = sum([count for number, (_, count) in enumerate(self.shared) if said >> number & 1])
-                known[said] = _share(covered, total)
-            found.append(known[said])
-            said = 0
-        return found
+    def covered(self, words: Sequence[int]) -> int:
+        """What a sentence says of what most references share: each of it counts as many as there are that say it."""
+        return sum([count for alike, count in self.shared if not set(alike).isdisjoint(words)])
 
     def contents(self, covered: Sequence[int]) -> list[float] | None:
-        """The same, where a kernel has counted what is covered; None if most references share nothing."""
+        """The same as shares of all that they share; None if that is nothing."""
         shared = self.arrays[2]
-        return list(map(_share, covered, repeat(int(shared[0])))) if len(shared) else None
+        if not len(shared):
+            return None
+        total = int(shared[0])
+        shares = {one: round(one / total, 4) for one in set(covered)}
+        return [shares[one] for one in covered]
 
     @cached_property
     def steps(self) -> list[list[tuple[int, int]]]:
@@ -166,11 +152,6 @@ def numbered(rules: Iterable[Rule]) -> npt.NDArray[np.int32]:
     for cause, least, most, adding, taking, parity in rules:
         numbers += (cause, least, most, parity, len(adding), len(taking), *adding, *taking)
     return np.array(numbers, np.int32)
-
-
-@lru_cache(maxsize=1 << 12)
-def _share(covered: int, total: int) -> float:
-    return round(covered / total, 4)
 
 
 class Standing:

@@ -128,4 +128,4 @@ def best_of_sample(
     for found in _admitted(automaton, numbers, admission, count_matches):
         if found.order >= task.lowest_order and found.product >= task.floors[found.length]:
             ranking.add(replace(found, hash=sentence_hash(found.words, hashes)))
-    return Found.of(ranking.best, exact=False, nodes=0)
+    return Found.of(ranking.best, task.rules, exact=False, nodes=0)

@@ -112,11 +112,17 @@ class Found:
     exact: bool
     nodes: int
     left_out: tuple[int, ...] = (0,) * len(CAUSES)  # beginnings of sentences that cannot pass, by cause
-    covered: list[int] | None = None  # of what most references share, where a kernel has counted it
+    covered: tuple[int, ...] = ()  # for each sentence, what it says of what most references share (Rules.covered)
 
     @classmethod
     def of(
-        cls, candidates: Sequence[Candidate], *, exact: bool, nodes: int, left_out: Sequence[int] = (0,) * len(CAUSES)
+        cls,
+        candidates: Sequence[Candidate],
+        rules: Rules | None,
+        *,
+        exact: bool,
+        nodes: int,
+        left_out: Sequence[int] = (0,) * len(CAUSES),
     ) -> Found:
         return cls(
             [arc for candidate in candidates for arc in (*candidate.arcs, -1)],
@@ -127,6 +133,7 @@ class Found:
             exact,
             nodes,
             tuple(left_out),
+            tuple([0 if rules is None else rules.covered(candidate.words) for candidate in candidates]),
         )
 
     @cached_property
@@ -144,7 +151,7 @@ def search(automaton: Automaton, references: Sequence[Sequence[int]], task: Task
     walker = _Walker(automaton, references, task)
     if task.max_bounds is None:
         everything = walker.list_all()
-        return Found.of(everything, exact=automaton.deterministic, nodes=0, left_out=walker.left_out)
+        return Found.of(everything, task.rules, exact=automaton.deterministic, nodes=0, left_out=walker.left_out)
     if sum(longest_suffixes(walker.product)) + walker.product.states > task.max_bounds:
         return None
     walker.bounds = suffix_bounds(walker.product, walker.trie)
@@ -157,7 +164,7 @@ def search(automaton: Automaton, references: Sequence[Sequence[int]], task: Task
         walker.cores.update([one.core for one in found if one.core is not None])
         if len(candidates) >= task.wanted:
             break
-    return Found.of(candidates, exact=exact, nodes=walker.nodes, left_out=walker.left_out)
+    return Found.of(candidates, task.rules, exact=exact, nodes=walker.nodes, left_out=walker.left_out)
 
 
 class _Walker:
