@@ -194,7 +194,7 @@ def commands(question: Question, file: str, reading: ReadSettings) -> dict[str, 
         drawn = ["polyref", "lattice", _not_option(name), f"--id={question.example.id}", "-o", "map.svg"]
         drawn += [*drawn_with, *of_file]
         drawn += [f"--highlight={question.sentence}"] if question.sentence else []
-    return {"expand": shlex.join(made), "draw": drawn and shlex.join(drawn)}
+    return {"expand": shlex.join(made), "draw": None if drawn is None else shlex.join(drawn)}
 
 
 def _not_option(name: str) -> str:

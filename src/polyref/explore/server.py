@@ -20,7 +20,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import perf_counter
-from typing import Any, NoReturn, cast
+from typing import Any, NoReturn
 
 import uvicorn
 from starlette.applications import Starlette
@@ -39,7 +39,7 @@ from polyref.explore import asking
 from polyref.explore.analysis import Download
 from polyref.explore.asking import LookSettings, Question
 from polyref.explore.crew import BusyError, Crew, Ranking, crew_of
-from polyref.explore.library import ORDERS, Library, Order
+from polyref.explore.library import ORDERS, Library
 from polyref.judge import CAUSES_IN_WORDS, EXAMPLES_READ
 from polyref.scale.pool import WorkerDiedError
 from polyref.settings import shown
@@ -185,7 +185,7 @@ class Explorer:
         if order not in ORDERS:
             raise SettingsError(f"is {shown(order)}", f"choose one of {', '.join(ORDERS)}", key="order")
         start, size = (_whole(given, name, usual) for name, usual in (("start", 0), ("size", 50)))
-        found = self.library.find(search, cast(Order, order))
+        found = self.library.find(search, order)
         number = None if at is None else self.library.number(at)
         place = None if number is None or number not in found else found.index(number)
         beside = [place - 1, place + 1] if place is not None else [-1, 0]

@@ -135,7 +135,7 @@ class CompiledEngine:
         matrix = _NO_MATRIX if similarity is None else similarity
         pairs, firsts, links = _run(self._align.plan_merges, numbering, matrix, penalty, merge_order == "paper")
         linked = [list(map(tuple, links[first:end].tolist())) for first, end in pairwise(firsts.tolist())]
-        return [Merge(*pair, own) for pair, own in zip(pairs.tolist(), linked, strict=True)]
+        return [Merge(left, right, own) for (left, right), own in zip(pairs.tolist(), linked, strict=True)]
 
     def automaton(self, numbering: Numbering, after: Sequence[int]) -> Automaton:
         first, arcs, final = self._automaton.lattice_arcs(*numbering.arrays, np.array(after, np.int32), max(after) + 1)
