@@ -171,7 +171,8 @@ function list() {
 // The sentence that an address names comes into sight, if its list scrolls by itself.
 function scroll_to_marked() {
   const place = element('sentences'), row = place.querySelector('tr.on');
-  if (row && getComputedStyle(place).overflowY === 'auto') place.scrollTop = row.offsetTop - place.offsetTop - place.clientHeight + row.offsetHeight + 8;
+  if (!row || getComputedStyle(place).overflowY !== 'auto') return;
+  place.scrollTop += Math.max(0, row.getBoundingClientRect().bottom - place.getBoundingClientRect().bottom + 8);
 }
 
 function chosen() {
