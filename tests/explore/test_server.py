@@ -18,6 +18,7 @@ from served import CAT, EXAMPLES, Served
 
 from polyref.errors import OutputError
 from polyref.explore import server
+from polyref.explore.asking import KINDS
 from polyref.explore.server import MOST_BYTES, bound_socket
 
 STATIC = Path(server.__file__).with_name("static")
@@ -255,6 +256,26 @@ def test_a_program_can_ask_as_the_documentation_says(served: Served):
     assert found["size"]["sentences"] == "2560"
     assert len(found["sentences"]) == 3
     assert json.loads(served.post("export", {"references": CAT, "form": "jsonl"}).content)["references"] == CAT
+
+
+DOCUMENTED = re.findall(
+    r"^\| `(GET|POST) (/api/[\w-]+)` \| [^|]* \| ([^|]*) \|$",
+    (Path(__file__).parents[2] / "docs/explore.md").read_text("utf-8"),
+    re.MULTILINE,
+)
+
+
+def test_the_documentation_has_every_address():
+    assert {path for _, path, _ in DOCUMENTED} == {"/api/about", "/api/examples", *(f"/api/{kind}" for kind in KINDS)}
+
+
+@pytest.mark.parametrize(("method", "path", "answer"), DOCUMENTED, ids=lambda value: value if "/" in value else "")
+def test_an_answer_has_what_is_documented(method: str, path: str, answer: str, served: Served):
+    given = {"example": "cat", "settings": {"align": "soft"}, "pair": [0, 1], "form": "svg"}
+    found = served.get(path) if method == "GET" else served.post(path.removeprefix("/api/"), given)
+    assert found.status == 200
+    if not path.endswith("export"):
+        assert set(re.findall(r"`(\w+)`", answer.partition(", each")[0].partition(":")[0])) <= set(found.json)
 
 
 # -- examples of the file ---------------------------------------------------------------------------------------------

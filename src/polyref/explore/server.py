@@ -207,6 +207,11 @@ class Explorer:
         if self._ranking is None:
             self._ranking = asyncio.create_task(self._rank())
 
+    def stop(self) -> None:
+        """Find out no more."""
+        if self._ranking is not None:
+            self._ranking.cancel()
+
     async def _rank(self) -> None:
         library = self.library
         for start in range(0, library.to_rank, _RANKED_TOGETHER):
@@ -238,8 +243,7 @@ def application(explorer: Explorer, port: int, on_start: Callable[[], None] = la
         async with explorer.crew:
             on_start()
             yield
-            if explorer._ranking is not None:
-                explorer._ranking.cancel()
+            explorer.stop()
 
     async def about(request: Request) -> Response:
         return JSONResponse(explorer.about())
