@@ -50,9 +50,10 @@ class Answer:
 
 @dataclass(frozen=True)
 class Served:
-    """An explorer, by its port."""
+    """An explorer: its port, and its process."""
 
     port: int
+    process: int
 
     @property
     def address(self) -> str:
@@ -94,7 +95,7 @@ def serving(*arguments: object) -> Iterator[Served]:
     try:
         assert process.stdout is not None
         address = json.loads(process.stdout.readline())["address"]
-        yield Served(int(address.rpartition(":")[2].rstrip("/")))
+        yield Served(int(address.rpartition(":")[2].rstrip("/")), process.pid)
     finally:
         process.terminate()
         process.wait(20)

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import hashlib
 import json
+import random
 import re
 from concurrent.futures import ThreadPoolExecutor
+from http.client import HTTPConnection
 from pathlib import Path
+from time import sleep
 from xml.etree import ElementTree
 
+import psutil
 import pytest
 from served import CAT, EXAMPLES, Served
 
 from polyref.errors import OutputError
 from polyref.explore import server
+from polyref.explore.asking import KINDS
 from polyref.explore.server import MOST_BYTES, bound_socket
 
 STATIC = Path(server.__file__).with_name("static")
@@ -157,6 +162,8 @@ def test_too_much_is_refused_with_the_limit_and_the_server_goes_on(served: Serve
     assert (large.status, "5,000,000 bytes" in large.json["error"]) == (413, True)
     many = served.post("look", {"references": ["a cat"] * 501})
     assert (many.status, many.json["error"]) == (400, "these are 501 references; give at most 500")
+    wide = served.post("look", {"references": ["a" * 100_001]})
+    assert wide.json["error"] == "these references have 100,001 characters; give at most 100,000"
     long = served.post("look", {"references": ["a " * 1001, "b " * 1000]})
     assert long.json["error"] == "these references have 2,001 words; give at most 2,000 here; expand takes more"
     assert served.post("look", {"example": "cat"}).status == 200
@@ -176,6 +183,27 @@ def test_two_hundred_requests_at_once_are_all_answered(served: Served):
 
     with ThreadPoolExecutor(200) as pool:
         assert set(pool.map(one, range(200))) == {200}
+
+
+def test_a_slow_example_is_given_up_when_the_page_moves_on(served: Served):
+    def workers() -> set[int]:
+        children = psutil.Process(served.process).children()
+        return {one.pid for one in children if "spawn_main" in " ".join(one.cmdline())}
+
+    served.post("look", {"example": "cat"})
+    before = workers()
+    blocks = [" ".join(f"w{block}x{word}" for word in range(3)) for block in range(25)]
+    shuffled = [" ".join(random.Random(seed).sample(blocks, len(blocks))) for seed in range(25)]
+    slow = json.dumps({"references": shuffled, "settings": {"per_example": 1000, "judge": "bleu"}}).encode()
+    for _ in before:
+        connection = HTTPConnection("127.0.0.1", served.port)
+        connection.request("POST", "/api/look", slow, {"Content-Type": "application/json"})
+        sleep(0.2)  # until it is at work
+        connection.close()
+    assert served.post("look", {"example": "cat"}).status == 200
+    while workers() & before:
+        sleep(0.05)
+    assert len(workers()) == len(before)
 
 
 def test_text_of_the_data_is_never_markup(served: Served):
@@ -228,6 +256,26 @@ def test_a_program_can_ask_as_the_documentation_says(served: Served):
     assert found["size"]["sentences"] == "2560"
     assert len(found["sentences"]) == 3
     assert json.loads(served.post("export", {"references": CAT, "form": "jsonl"}).content)["references"] == CAT
+
+
+DOCUMENTED = re.findall(
+    r"^\| `(GET|POST) (/api/[\w-]+)` \| [^|]* \| ([^|]*) \|$",
+    (Path(__file__).parents[2] / "docs/explore.md").read_text("utf-8"),
+    re.MULTILINE,
+)
+
+
+def test_the_documentation_has_every_address():
+    assert {path for _, path, _ in DOCUMENTED} == {"/api/about", "/api/examples", *(f"/api/{kind}" for kind in KINDS)}
+
+
+@pytest.mark.parametrize(("method", "path", "answer"), DOCUMENTED, ids=lambda value: value if "/" in value else "")
+def test_an_answer_has_what_is_documented(method: str, path: str, answer: str, served: Served):
+    given = {"example": "cat", "settings": {"align": "soft"}, "pair": [0, 1], "form": "svg"}
+    found = served.get(path) if method == "GET" else served.post(path.removeprefix("/api/"), given)
+    assert found.status == 200
+    if not path.endswith("export"):
+        assert set(re.findall(r"`(\w+)`", answer.partition(", each")[0].partition(":")[0])) <= set(found.json)
 
 
 # -- examples of the file ---------------------------------------------------------------------------------------------

@@ -29,7 +29,7 @@ from polyref.draw.network import Network, network_of, reference_texts, way_of, w
 from polyref.draw.page import runs_of
 from polyref.draw.style import letter, runs_leftward
 from polyref.draw.svg import as_png, as_svg, way_path
-from polyref.encode import Encoder, Encoding, VectorSettings, default_encoder, open_encoder
+from polyref.encode import DEFAULT, Encoder, Encoding, VectorSettings, default_encoder, open_encoder
 from polyref.errors import InputError, SettingsError
 from polyref.example import JUDGEMENTS, Example, LatticeSummary
 from polyref.expansion import Tools, usage_of
@@ -115,7 +115,7 @@ class Analyst:
             return None
         name = settings.tools.encoder, settings.tools.vectors
         if name not in self._encoders:
-            self._encoders[name] = settings.tools.open_encoder(settings.expand.align) or open_encoder("english")
+            self._encoders[name] = open_encoder(settings.tools.encoder or DEFAULT, settings.tools.vectors)
         return self._encoders[name]
 
     def _prepare(self, example: Example, settings: LookSettings) -> _Prepared:
@@ -198,7 +198,7 @@ class Analyst:
             "map": None if drawn is None else _drawn(lattice, drawn),
             "why_no_map": why_not,
             "twice": word_twice(network),
-            "words": self._words(lattice, network),
+            "words": _words(lattice, network),
             "sentences": sentences,
         }
 
@@ -217,27 +217,6 @@ class Analyst:
             shown = {} if sentence is None else _shown(lattice, network, drawn, sentence)
             found.append({"text": out.text, "bleu": round(out.bleu, 2), "reason": out.reason, **shown})
         return {"sentences": found}
-
-    def _words(self, lattice: Lattice, network: Network) -> dict[int, dict[str, Any]]:
-        """By their nodes in the map: which references say a word, and by what similarity they were linked."""
-        found: dict[int, dict[str, Any]] = {}
-        for arc, node in zip(lattice.arcs, network.word_nodes, strict=True):
-            found[node] = {"word": network.nodes[node].label, "references": list(arc.references), "links": []}
-        aligned, numbering = lattice.aligned, lattice.numbering
-        if aligned is None:
-            return found
-        block = blocks(numbering.references, aligned.similarity)
-        for left, right, links in lattice.engine.merges(
-            numbering, aligned.similarity, aligned.penalty, aligned.merge_order
-        ):
-            alike, pair = block(left, right), (numbering.firsts[left], numbering.firsts[right])
-            for places in links:
-                ways = [lattice.ways[gold][place] for gold, place in zip(pair, places, strict=True)]
-                words = [lattice.tokens[gold].surfaces[place] for gold, place in zip(pair, places, strict=True)]
-                link = [pair[0], words[0], pair[1], words[1], int(alike[places]) / UNIT]
-                for node in {network.word_nodes[arc] for arc in ways}:
-                    found[node]["links"].append(link)
-        return found
 
     def matrix(self, question: Question) -> dict[str, Any]:
         """Two references side by side, with the alignment."""
@@ -349,3 +328,25 @@ def _before(comparison: Comparison, lattice: Lattice, prepared: _Prepared) -> li
     alike = soft_similarity(words, vectors, known, prepared.baseline)
     rows = len(comparison.left)
     return [[value / UNIT for value in row] for row in alike[:rows, rows:].tolist()]
+
+
+def _words(lattice: Lattice, network: Network) -> dict[int, dict[str, Any]]:
+    """By their nodes in the map: which references say a word, and by what similarity they were linked."""
+    found: dict[int, dict[str, Any]] = {}
+    for arc, node in zip(lattice.arcs, network.word_nodes, strict=True):
+        found[node] = {"word": network.nodes[node].label, "references": list(arc.references), "links": []}
+    aligned, numbering = lattice.aligned, lattice.numbering
+    if aligned is None:
+        return found
+    block = blocks(numbering.references, aligned.similarity)
+    for left, right, links in lattice.engine.merges(
+        numbering, aligned.similarity, aligned.penalty, aligned.merge_order
+    ):
+        alike, pair = block(left, right), (numbering.firsts[left], numbering.firsts[right])
+        for places in links:
+            ways = [lattice.ways[gold][place] for gold, place in zip(pair, places, strict=True)]
+            words = [lattice.tokens[gold].surfaces[place] for gold, place in zip(pair, places, strict=True)]
+            link = [pair[0], words[0], pair[1], words[1], int(alike[places]) / UNIT]
+            for node in {network.word_nodes[arc] for arc in ways}:
+                found[node]["links"].append(link)
+    return found

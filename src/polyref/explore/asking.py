@@ -29,6 +29,7 @@ FORMS: tuple[Form, ...] = get_args(Form)
 THEMES = ("light", "dark", "auto")
 MOST_REFERENCES = 500
 MOST_WORDS = 2000
+MOST_CHARACTERS = 100_000
 MOST_PER_EXAMPLE = 1000
 NARROWEST, WIDEST = 320, 4000  # points of a map
 OWN = "own"  # the id of references that somebody typed
@@ -94,6 +95,8 @@ def own_example(references: object) -> Example:
         raise SettingsError("is not a list", "give the texts of one example", key="references")
     if len(references) > MOST_REFERENCES:
         raise InputError(f"these are {len(references):,} references", f"give at most {MOST_REFERENCES:,}")
+    if (characters := sum(len(text) for text in references if isinstance(text, str))) > MOST_CHARACTERS:
+        raise InputError(f"these references have {characters:,} characters", f"give at most {MOST_CHARACTERS:,}")
     if any(isinstance(text, str) and any("\ud800" <= c <= "\udfff" for c in text) for text in references):
         raise InputError("a reference holds half a surrogate pair", "repair it")
     try:

@@ -25,7 +25,7 @@ from typing import Any, NoReturn
 import uvicorn
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -113,11 +113,14 @@ async def _object(request: Request) -> dict[str, Any]:
     """The JSON object that a request brings."""
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
         raise HTTPException(415, "send JSON, and say so: Content-Type: application/json")
+    too_much = HTTPException(413, f"this is more than {MOST_BYTES:,} bytes; send less at once")
+    if int(request.headers.get("content-length", "0")) > MOST_BYTES:
+        raise too_much
     content = b""
     async for piece in request.stream():
         content += piece
         if len(content) > MOST_BYTES:
-            raise HTTPException(413, f"this is more than {MOST_BYTES:,} bytes; send less at once")
+            raise too_much
     try:
         given = json.loads(content, parse_constant=_no_number)
     except (ValueError, RecursionError):
@@ -204,6 +207,11 @@ class Explorer:
         if self._ranking is None:
             self._ranking = asyncio.create_task(self._rank())
 
+    def stop(self) -> None:
+        """Find out no more."""
+        if self._ranking is not None:
+            self._ranking.cancel()
+
     async def _rank(self) -> None:
         library = self.library
         for start in range(0, library.to_rank, _RANKED_TOGETHER):
@@ -235,8 +243,7 @@ def application(explorer: Explorer, port: int, on_start: Callable[[], None] = la
         async with explorer.crew:
             on_start()
             yield
-            if explorer._ranking is not None:
-                explorer._ranking.cancel()
+            explorer.stop()
 
     async def about(request: Request) -> Response:
         return JSONResponse(explorer.about())
@@ -256,7 +263,7 @@ def application(explorer: Explorer, port: int, on_start: Callable[[], None] = la
     app = Starlette(
         routes=routes,
         lifespan=running,
-        exception_handlers={HTTPException: _refuse, PolyrefError: _refuse, Exception: _refuse},
+        exception_handlers=dict.fromkeys((HTTPException, ClientDisconnect, PolyrefError, Exception), _refuse),
     )
     return Door(app, port)
 
@@ -300,6 +307,8 @@ async def _leaving(request: Request) -> None:
 async def _refuse(request: Request, error: Exception) -> Response:
     if isinstance(error, HTTPException):
         return _error(error.status_code, str(error.detail))
+    if isinstance(error, ClientDisconnect):
+        return Response(status_code=204)  # nobody is there to read it
     if isinstance(error, BusyError):
         return _error(503, str(error))
     if isinstance(error, PolyrefError) and not isinstance(error, WorkerDiedError):
@@ -355,7 +364,8 @@ def serve(explorer: Explorer, listening: socket.socket, *, browser: bool) -> Non
     config = uvicorn.Config(
         application(explorer, port, on_start),
         lifespan="on",
-        log_level="warning",
+        log_level="error",
+        proxy_headers=False,
         access_log=False,
         server_header=False,
         ws="none",

@@ -35,8 +35,10 @@ export function show_sentences(place, sentences, marked, pick) {
   for (const [, words, , help] of judged) head.append(make('th', { scope: 'col', title: help }, words));
   head.append(make('th', { scope: 'col' }, 'sentence'));
   const rows = sentences.map((one, rank) => {
-    const row = make('tr', {}, make('td', {}, String(rank + 1)));
-    for (const [name, , write] of judged) row.append(make('td', {}, typeof one[name] === 'number' ? write(one[name]) : '–'));
+    const row = make('tr', {}, make('td', { 'data-name': '#' }, String(rank + 1)));
+    for (const [name, words, write] of judged) {
+      row.append(make('td', { 'data-name': words }, typeof one[name] === 'number' ? write(one[name]) : '–'));
+    }
     const button = make('button', { className: 'say', dir: 'auto' }, ...in_parts(one));
     button.setAttribute('aria-pressed', String(one.text === marked));
     button.setAttribute('aria-label', one.text);

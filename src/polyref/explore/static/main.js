@@ -9,6 +9,7 @@ import { SimilarityMatrix, show_pair } from './matrix.js';
 import { copy, element, grouped, make, readable } from './text.js';
 
 const state = { example: null, references: null, sentence: null, reference: null, pair: [0, 1], cell: null };
+let is_restored = false;
 let about, controls, chooser, answer = null, left_out = [];
 const lattice_map = new LatticeMap(element('map'), element('word'));
 const matrix = new SimilarityMatrix(element('matrix-picture'), element('cell'), (cell) => { state.cell = cell; keep(); });
@@ -48,6 +49,7 @@ function restore() {
     else if (given.has(one.name)) values[one.name] = read(one, given.get(one.name));
   }
   controls.set(values);
+  is_restored = true;
   keep();
   chooser.set(state.example);
   refresh();
@@ -105,14 +107,21 @@ function show(found) {
   lattice_map.show(found);
   if (state.reference !== null && state.reference >= found.references.length) state.reference = null;
   list();
-  element('command').textContent = found.commands.expand;
-  element('command-draw').textContent = found.commands.draw ?? 'lattice does not ask a language model: choose other rules';
+  if (is_restored) scroll_to_marked();
+  is_restored = false;
+  show_command('command', found.commands.expand);
+  show_command('command-draw', found.commands.draw ?? 'lattice does not ask a language model: choose other rules');
   const some = found.references.length;
   if (state.pair.some((one) => one >= some)) state.pair = [0, Math.min(1, some - 1)];
   show_pair(some, state.pair, (side, reference) => { state.pair[side] = reference; state.cell = matrix.at = null; keep(); show_matrix(); });
   show_matrix();
   if (element('left-out').open) out.ask(question());
   else left_out = [];
+}
+
+// No line ends inside an option.
+function show_command(id, line) {
+  element(id).replaceChildren(...line.split(' ').flatMap((word, n) => (n ? [' ', make('span', {}, word)] : [make('span', {}, word)])));
 }
 
 function show_matrix() {
@@ -157,6 +166,13 @@ function list() {
   element('left-out').querySelector('summary').textContent = `Left out${causes.length ? `: ${causes.join(', ')}` : ': nothing'}`;
   show_sentences(element('left-out-list'), left_out, marked?.text, pick);
   lattice_map.mark(marked, state.reference);
+}
+
+// The sentence that an address names comes into sight, if its list scrolls by itself.
+function scroll_to_marked() {
+  const place = element('sentences'), row = place.querySelector('tr.on');
+  if (!row || getComputedStyle(place).overflowY !== 'auto') return;
+  place.scrollTop += Math.max(0, row.getBoundingClientRect().bottom - place.getBoundingClientRect().bottom + 8);
 }
 
 function chosen() {

@@ -6,12 +6,13 @@ const SMALLEST = 0.7; // as far as a map shrinks to fit
 
 export class LatticeMap {
   constructor(place, told) {
-    Object.assign(this, { place, told, zoom: null, svg: null, words: {}, current: null, shown: null });
+    Object.assign(this, { place, told, zoom: null, svg: null, words: {}, current: null, pinned: null });
     place.addEventListener('wheel', (event) => this.wheel(event), { passive: false });
     place.addEventListener('pointerdown', (event) => this.drag(event));
     place.addEventListener('pointerover', (event) => this.point(event.target));
     place.addEventListener('focusin', (event) => this.point(event.target));
-    place.addEventListener('click', (event) => this.point(event.target));
+    place.addEventListener('click', (event) => this.pin(event.target));
+    place.addEventListener('pointerleave', (event) => { if (event.pointerType === 'mouse') this.leave(); });
     place.addEventListener('keydown', (event) => this.key(event));
   }
 
@@ -136,6 +137,17 @@ export class LatticeMap {
     if (station && this.words[station.dataset.node]) this.tell(station.dataset.node);
   }
 
+  // A word that is clicked stays, until it or another one is clicked.
+  pin(target) {
+    const node = target.closest?.('[data-node]')?.dataset.node ?? null;
+    this.pinned = node === this.pinned || !this.words[node] ? null : node;
+    this.tell(this.pinned);
+  }
+
+  leave() {
+    if (!this.place.contains(document.activeElement)) this.tell(this.words[this.pinned] ? this.pinned : null);
+  }
+
   // Says which references have a word, and by what similarity it was linked.
   tell(node) {
     if (this.station(this.current)) this.station(this.current).setAttribute('tabindex', '-1');
@@ -162,7 +174,6 @@ export class LatticeMap {
 
   // Marks a sentence: its words and the way between them. Or a reference: all others fade.
   mark(sentence, reference = null) {
-    this.shown = [sentence, reference];
     if (!this.svg) return;
     this.svg.querySelectorAll('.on').forEach((part) => part.classList.remove('on'));
     this.svg.querySelector('.way')?.remove();

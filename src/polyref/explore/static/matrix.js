@@ -1,7 +1,7 @@
 // The matrix of two references: a cell that is clicked, or gone to by arrow keys, tells its numbers.
 import { badge, drawing, element, make, make_svg } from './text.js';
 
-const SMALLEST = 0.6; // as far as a matrix shrinks to fit
+const SMALLEST = 0.75; // as far as a matrix shrinks to fit
 
 export class SimilarityMatrix {
   constructor(place, told, moved) {
