@@ -158,7 +158,7 @@ def test_soft_alignment_of_many_examples_does_not_load_torch(run_watched, many):
 # The command, as if the work were so much that compiling would pay.
 LARGE = """
 from polyref.lattice import engine
-engine._CELLS_BEFORE_COMPILING = 1000
+engine._CELLS_BEFORE_LOADING = engine._CELLS_BEFORE_COMPILING = 1000
 from polyref.__main__ import run
 run()
 """

@@ -37,7 +37,7 @@ from typing import Any
 import numpy as np
 
 import polyref
-from polyref import AlignSettings, Lattice, SearchSettings, TextSettings, WordVectors
+from polyref import AlignSettings, InputError, Lattice, SearchSettings, TextSettings, WordVectors
 from polyref.cli.main import main as command
 from polyref.compiled import kernel
 from polyref.lattice import CompiledEngine, PlainEngine
@@ -374,6 +374,8 @@ class Inside(Target):
         case = self.case()
         try:
             found = self.wrong(case)
+        except InputError:  # as for a reference of invisible characters
+            return None
         except Exception as error:
             found = f"{type(error).__name__}: {error}"
         if found is not None:
