@@ -54,7 +54,7 @@ test: check
 
 # The tests in a real browser, which is installed where that is allowed. make test runs them too where Chromium is there.
 browser: .venv/dev
-	@command -v chromium chromedriver >/dev/null || { \
+	@command -v chromium >/dev/null && command -v chromedriver >/dev/null || { \
 		test "$$(id -u)" = 0 && command -v apt-get >/dev/null && apt-get update -qq && apt-get install -y -qq chromium chromium-driver; \
 	} || { echo "install chromium and chromium-driver first"; exit 2; }
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/explore/test_browser.py
