@@ -259,7 +259,7 @@ def test_an_example_falls_short_where_too_few_are_fluent():
     result = expanded(example(*MAT), 4, model=model, fluency=0.0, shortfall="repeat", tally=tally)
     assert [pseudo.text for pseudo in result.pseudo_references] == [NEW[1], MAT[0]]
     assert [pseudo.fluency for pseudo in result.pseudo_references] == [-1.0, None]
-    assert tally.short == 1
+    assert tally.short == {"left_out": 1}
     with pytest.raises(InputError, match='the example "1" gives 3 references of 4'):
         expanded(example(*MAT), 4, model=model, fluency=0.0, shortfall="fail")
 

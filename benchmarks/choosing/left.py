@@ -89,7 +89,7 @@ def cells(expanded: Sequence[Example], tally: Tally) -> list[str]:
     total = max(tally.pseudo, 1)
     has_slots = any(SLOT.search(str(example.source)) for example in expanded)
     return [
-        f"{1 - tally.short / len(expanded):.1%}",
+        f"{1 - tally.short.total() / len(expanded):.1%}",
         f"{tally.pseudo:,}",
         " / ".join([f"{words[fault] / total:.1%}" for fault in ("twice", "lost")]),
         " / ".join([f"{slots[fault] / total:.1%}" for fault in ("twice", "lost", "name")]) if has_slots else "",

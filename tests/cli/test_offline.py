@@ -54,6 +54,7 @@ if __name__ == "__main__":  # workers import this file too
         json.dump(codes, file)
 """
 SMALL = "--state-size 8 --vector-size 8 --epochs 1"
+# The explorer serves on the loopback, which is blocked here too; tests/explore see that no request of its page leaves it.
 COMMANDS = f"""
     --version
     --help
@@ -73,6 +74,7 @@ COMMANDS = f"""
     features images --model model.onnx -o features.npz
     demo -o demo.html
     compile
+    explore --help
     encoder list
     encoder train many.jsonl -o encoder {SMALL}
     encoder show encoder
