@@ -54,7 +54,7 @@ if __name__ == "__main__":  # workers import this file too
         json.dump(codes, file)
 """
 SMALL = "--state-size 8 --vector-size 8 --epochs 1"
-# The explorer serves on the loopback, which is blocked here too; tests/explore see that no request of its page leaves it.
+# The explorer serves on the loopback, which is blocked here too: tests/explore see that its page asks nobody else.
 COMMANDS = f"""
     --version
     --help
