@@ -82,7 +82,7 @@ class Analyst:
 
     def __init__(self, first: Sequence[Example]):
         self._first = first
-        self._engine = AutoEngine()
+        self._engine = AutoEngine(lambda notice: None)  # nobody waits for kernels here, so nobody is told of them
         self._usages: dict[TextSettings, Usage] = {}
         self._encoders: dict[tuple[str | None, VectorSettings], Encoder] = {}
         self._prepared: OrderedDict[Any, _Prepared] = OrderedDict()
