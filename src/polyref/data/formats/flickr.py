@@ -14,11 +14,11 @@ from collections.abc import Iterator
 from functools import partial
 
 from polyref.data.formats.format import FileFormat, Reading, Spool
-from polyref.data.formats.jsonl import record_line
+from polyref.data.formats.jsonl import is_blank, record_line
 from polyref.data.opening import Line, open_output, text_lines
 
 _LINE = re.compile(r"([^\t]+)#([0-9]+)[ ]*\t(.*)", re.ASCII | re.DOTALL)
-_Caption = tuple[int, str]  # its number and its text
+_Caption = tuple[int, str, int]  # its number, its text and its line
 
 
 def looks(reading: Reading) -> bool:
@@ -33,7 +33,7 @@ def read_flickr(reading: Reading) -> Iterator[Line]:
         if not text.strip():
             continue
         found = _LINE.fullmatch(text)
-        image, caption = (number, (0, text)) if found is None else (found[1], (int(found[2]), found[3]))
+        image, caption = (number, (0, text, number)) if found is None else (found[1], (int(found[2]), found[3], number))
         images.setdefault(image, (number, []))[1].append(caption)
     for image, (number, captions) in images.items():
         yield reading.line(number, partial(_record, image, captions, number, reading), captions[0][1])
@@ -43,7 +43,10 @@ def _record(image: str | int, captions: list[_Caption], number: int, reading: Re
     if isinstance(image, int):
         problem = "the line is not an image, # and a number, a tab and a caption"
         raise reading.wrong(problem, "write it as img.jpg#0, a tab and the caption", number)
-    texts = [text for _, text in sorted(captions, key=lambda one: one[0])]
+    for _, text, line in captions:
+        if is_blank(text):
+            raise reading.wrong("the caption is blank", "give a text, or take the line out", line)
+    texts = [text for _, text, _ in sorted(captions, key=lambda one: one[0])]
     fields = reading.fields
     return record_line({fields.id: image, fields.source: image, fields.references: texts})
 
