@@ -18,6 +18,7 @@ if not (CHROMIUM and DRIVER):
 selenium = pytest.importorskip("selenium", reason="the browser is driven by selenium")
 
 from selenium import webdriver  # noqa: E402
+from selenium.common.exceptions import StaleElementReferenceException  # noqa: E402
 from selenium.webdriver.chrome.service import Service  # noqa: E402
 from selenium.webdriver.common.action_chains import ActionChains  # noqa: E402
 from selenium.webdriver.common.keys import Keys  # noqa: E402
@@ -47,8 +48,10 @@ class Page:
     def all(self, selector: str) -> list[Any]:
         return self.driver.find_elements("css selector", selector)
 
-    def click(self, selector: str) -> None:
-        self.find(selector).click()
+    def click(self, selector: str, number: int = 0) -> None:
+        """Click what a selector finds; again where the page draws it anew in that moment."""
+        errors = StaleElementReferenceException, IndexError
+        WebDriverWait(self.driver, 30, 0.05, errors).until(lambda _: self.all(selector)[number].click() is None)
 
     def text(self, id: str) -> str:
         return self.driver.execute_script("return document.getElementById(arguments[0]).textContent", id)
@@ -310,7 +313,7 @@ def test_the_address_brings_everything_back(page: Page):
     page.wait(lambda: "penalty 0.5" in page.text("count"))
     page.slide(0.35)
     page.wait(lambda: "penalty 0.35" in page.text("count"))
-    page.all("#sentences-list .say")[2].click()
+    page.click("#sentences-list .say", 2)
     page.pick("right", "2")
     page.wait(lambda: "words of reference C" in page.text("matrix-picture"))
     page.find("#matrix-picture").send_keys(Keys.ARROW_RIGHT)
@@ -409,7 +412,7 @@ def test_text_of_the_data_stays_text(page: Page):
     page.open()
     page.click("#choose")
     page.wait(lambda: len(page.all("#list li")) == len(EXAMPLES))
-    page.all("#list button")[2].click()
+    page.click("#list button", 2)
     page.wait(lambda: page.text("name") == EXAMPLES[2]["id"])
     assert page.text("about") == "<b>bold</b>"
     assert "<script>alert(1)</script>" in page.text("references-list")
