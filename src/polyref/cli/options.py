@@ -185,8 +185,8 @@ def _parameter(key: Key, given: Given) -> inspect.Parameter:
     help = f"{given.needs}: {help[:1].lower()}{help[1:]}" if given.needs else help
     help += f"  [default: {default}]" if kind is not bool and default else ""
     names = [name for name in (declared.short, option_name(key)) if name]
-    metavar = declared.metavar or ("N" if kind is int else None)
     group, values = key.group or None, _values(key) if kind is str else []
+    metavar = declared.metavar or ("N" if kind is int else "|".join(values) or None)
     option = typer.Option(
         *names,
         metavar=metavar,
@@ -203,12 +203,12 @@ def _parameter(key: Key, given: Given) -> inspect.Parameter:
 def _kind(key: Key) -> Any:
     """The type of a setting that typer knows; text where only the settings class can tell what it means."""
     kinds = [kind for kind in choices(key.kind) if kind is not NoneType]
-    is_simple = len(kinds) == 1 and (kinds[0] in (int, float, bool) or get_origin(kinds[0]) is Literal)
+    is_simple = len(kinds) == 1 and kinds[0] in (int, float, bool)
     return kinds[0] if is_simple and key.declared.clean is None else str
 
 
 def _values(key: Key) -> list[str]:
-    """The names that a setting takes, for the shell to complete; typer knows those of a plain choice itself."""
+    """The names that a setting takes, for help and for the shell to complete."""
     kinds = choices(key.kind)
     inside = [kind for one in kinds if get_origin(one) is tuple for kind in get_args(one)]
     named = [name for kind in (*kinds, *inside) if get_origin(kind) is Literal for name in get_args(kind)]

@@ -221,7 +221,7 @@ def _tiles(facts: RunFacts) -> str:
         (f"{gold:,} → {total:,}", f"references, {gold / max(1, examples):.1f} → {total / max(1, examples):.1f} each"),
         (_power(_middle(facts.sizes)), "sentences per lattice (median)"),
         (f"{mean:.1f}", "mean BLEU of pseudo-references"),
-        (f"{short:,}", f"examples with fewer than {facts.wanted} references")
+        (f"{short:,}", f"{'example' if short == 1 else 'examples'} with fewer than {facts.wanted} references")
         if facts.wanted
         else (f"{examples:,}", "examples without a pseudo-reference"),
         (f"{facts.inexact:,}", "examples whose search was cut short"),
