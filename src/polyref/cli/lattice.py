@@ -91,9 +91,7 @@ def lattice(
 
     It has a size, a number of sentences, and with --best, --list or --sample some of them.
     """  # fmt: skip
-    scored = None
-    if show.score is not None:
-        scored = [line.text(show.score) for line in read_lines(show.score, holds="one sentence per line")]
+    scored = None if show.score is None else _sentences(show.score)
     together = output is not None and _is_gallery(output, show)  # before anything is read
     if judging.judge == "seams":
         raise SettingsError("asks a language model, which only expand does", "choose content", key="judge")
@@ -126,11 +124,15 @@ def lattice(
         number += 1
         told = (f"{o.printable(line)}\n" for line in _lines(report, example))
         o.tell(o.one_object(report) if as_json else "".join(told))
+    if output is not None and together:
+        name = drawn[0].title if len(drawn) == 1 else Path(display_name(file)).name
+        write_page(drawn, output, drawing.title or name, drawing.theme)
     if output is not None:
-        if together:
-            name = drawn[0].title if len(drawn) == 1 else Path(display_name(file)).name
-            write_page(drawn, output, drawing.title or name, drawing.theme)
         o.say(f"{output}: {o.counted(number, 'lattice')} written")
+
+
+def _sentences(path: str) -> list[str]:
+    return [line.text(path) for line in read_lines(path, holds="one sentence per line")]
 
 
 def _is_gallery(output: str, show: ShowSettings) -> bool:
