@@ -378,7 +378,7 @@ _DOCUMENTS = {
 }
 _FLICKR = {
     "a line without an image": (b"a.jpg#0\tx\nhello\n", "the line is not an image, # and a number, a tab and", 2),
-    "a caption that is blank": (b"a.jpg#0\tx\nb.jpg#0\t \n", "reference 1 is blank", 2),
+    "a caption that is blank": (b"a.jpg#0\tx\na.jpg#1\t \n", "the caption is blank", 2),
 }
 
 MALFORMED_FILES = [

@@ -82,12 +82,6 @@ def test_captions_of_flickr_are_put_in_order_and_written_again(tmp_path: Path):
     assert report.not_kept.counts["sources that are not the id"] == 1
 
 
-def test_a_blank_caption_of_flickr_is_told_by_its_own_line(tmp_path: Path):
-    (tmp_path / "captions.txt").write_text("a.jpg#0\ta dog\na.jpg#1\tthe dog\nb.jpg#0\ta cat\nb.jpg#1\t \n")
-    with pytest.raises(InputError, match=r"captions.txt:4: the caption is blank; give a text, or take the line out"):
-        list(read(tmp_path / "captions.txt"))
-
-
 def test_names_count_where_the_expected_ones_are_missing_and_no_other_is_possible(tmp_path: Path):
     path = tmp_path / "data.jsonl"
 
