@@ -12,13 +12,8 @@ from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 
-CAT = [
-    "a gray tabby cat is curled in a red bowl that sits on a table near a window",
-    "a brown and black cat is sleeping in a bowl on a table",
-    "a grey tiger cat sleeping in a brown bowl on a table",
-    "an image of a cat sitting inside of a bowl on the kitchen table",
-    "a cat asleep in a fruit bowl on a dining room table",
-]
+from samples import CAT
+
 HOSTILE = [
     "<script>alert(1)</script> a cat",
     "</style><img src=x onerror=alert(1)> a cat",

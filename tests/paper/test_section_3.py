@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from samples import CAT
 
 from polyref import AlignSettings, Lattice, WordVectors
 
@@ -23,13 +24,6 @@ ELEPHANTS = [
 MISTAKES = [
     "Two elephants try to a small entry",
     "Two elephants in an enclosure next to fit through a brick building",
-]
-CAT = [
-    "a gray tabby cat is curled in a red bowl that sits on a table near a window",
-    "a brown and black cat is sleeping in a bowl on a table",
-    "a grey tiger cat sleeping in a brown bowl on a table",
-    "an image of a cat sitting inside of a bowl on the kitchen table",
-    "a cat asleep in a fruit bowl on a dining room table",
 ]
 CAT_SENTENCES = [
     ("a grey tiger cat sleeping in a brown bowl on a table near a window", 100.0, True),
