@@ -13,7 +13,7 @@ setup: .venv/dev
 	@echo "2 of 2: numpy, numba and what else polyref needs, about 350 MB: a minute or two."
 	@$(BIN)/pip install --quiet --constraint constraints.txt --editable .
 	@echo "Done: the command is $(BIN)/polyref."
-	touch $@
+	@touch $@
 
 # torch first and by itself, so that it can be chosen: make setup TORCH="torch --index-url URL" (docs/install.md).
 TORCH ?= torch
@@ -21,7 +21,7 @@ TORCH ?= torch
 	@echo "Adding what the tests need: torch first, then the others; some minutes."
 	$(BIN)/pip install --quiet --constraint constraints.txt $(TORCH)
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable ".[dev]"
-	touch $@
+	@touch $@
 
 demo: .venv/base
 	@mkdir -p build
@@ -37,7 +37,7 @@ check: .venv/dev
 # A site of the pages in docs, with a search and the reference of Python: build/site/index.html. Needs no torch.
 .venv/docs: .venv/base
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable ".[docs]"
-	touch $@
+	@touch $@
 
 docs: .venv/docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet

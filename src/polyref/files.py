@@ -415,12 +415,20 @@ def _signals_wait() -> Iterator[None]:
 
 @contextmanager
 def writing(path: AnyPath, cure: str = "") -> Iterator[None]:
-    """Turn an OSError into `path: cannot be written (No space left on device); cure`."""
+    """Turn an OSError into what `not_written` says."""
     try:
         yield
     except OSError as error:
-        words = f"{os.fspath(path)}: cannot be written ({words_of(error)})"
-        raise OutputError(f"{words}; {cure}" if cure else words) from None
+        raise not_written(path, error, cure) from None
+
+
+def not_written(path: AnyPath, error: BaseException, cure: str = "") -> OutputError:
+    """`path: cannot be written (No space left on device); cure`."""
+    folder, problem = Path(path).parent, words_of(error)
+    if system_number(error) == errno.ENOENT and not folder.exists():
+        problem, cure = f"there is no folder {folder}", "make it first"
+    words = f"{os.fspath(path)}: cannot be written ({problem})"
+    return OutputError(f"{words}; {cure}" if cure else words)
 
 
 @contextmanager

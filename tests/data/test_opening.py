@@ -124,7 +124,7 @@ def test_a_name_in_gz_is_compressed_to_the_same_bytes_each_time(tmp_path: Path):
 
 
 def test_a_missing_folder_is_refused(tmp_path: Path):
-    with pytest.raises(OutputError, match=r"nowhere/out\.jsonl: cannot be written \(No such file or directory\)"):
+    with pytest.raises(OutputError, match=r"nowhere/out\.jsonl: cannot be written \(there is no folder"):
         write(tmp_path / "nowhere" / "out.jsonl")
 
 

@@ -95,7 +95,7 @@ def test_a_failure_at_the_very_end_leaves_nothing(name, tmp_path: Path, monkeypa
 
 @named("name")
 def test_a_missing_folder_is_refused_whatever_the_format(name, tmp_path: Path):
-    with pytest.raises(OutputError, match=r"nowhere/out.* cannot be written \(No such file or directory\)"):
+    with pytest.raises(OutputError, match=r"nowhere/out.* cannot be written \(there is no folder"):
         write(sample_examples(), tmp_path / "nowhere" / name)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import replace
 from statistics import median
 
@@ -13,9 +14,9 @@ from polyref.draw.run import RunFacts, run_page
 from polyref.errors import InputError
 from polyref.example import Example, Reference
 from polyref.expansion import ExpandSettings, expand
-from polyref.judge import JudgeSettings
-from polyref.lattice import PlainEngine
-from polyref.text import TextSettings
+from polyref.judge import JudgeSettings, Usage, explain, rules_of
+from polyref.lattice import Lattice, PlainEngine
+from polyref.text import TextSettings, tokenize
 
 ENGLISH = sample_examples()[:12]
 TEXT = TextSettings()
@@ -82,6 +83,21 @@ def test_what_rules_refuse_is_counted_among_the_choice_of_bleu():
     by_cause = re.findall(r"<tr><td>([\d,]+)</td><td>(?:say|lose|leave|are)", html)
     assert sum(map(int, by_cause)) == int(refused)
     assert "chosen by BLEU alone" in page_of(alone)[1]
+
+
+def test_what_is_lost_is_not_called_said_twice():
+    usage = Usage.of([[tokenize(one.text, TEXT).words for one in example.references] for example in ENGLISH])
+    said: Counter[str] = Counter()
+    for example, free in zip(ENGLISH, expanded(judging=JudgeSettings("bleu")), strict=True):
+        lattice = Lattice.from_references([one.text for one in example.references], engine=PlainEngine())
+        lattice.rules = rules_of(lattice, usage)
+        for pseudo in free.pseudo_references:
+            said[(explain(lattice, lattice.sentence(pseudo.text).words) or "").partition(" ")[0]] += 1
+    _, html = page_of(expanded())
+    assert said["does"] > 0  # does not say
+    assert f"<tr><td>{said['does']}</td><td>lose something" in html
+    assert "say something twice" not in html  # none does
+    assert said["says"] == 0
 
 
 def test_soft_lattices_are_merged_again_with_the_penalty_of_the_file():

@@ -40,8 +40,6 @@ def expand(
     if settings.keep_lattice and not FORMATS[job.written_format].holds_pseudo:
         problem = f"has no effect on the format {job.written_format}, which cannot hold lattices"
         raise SettingsError(problem, "choose another format, or leave it out", key="keep_lattice")
-    if writing.format is None:
-        o.say_usual_format(output, "JSON Lines", "--to")
     stream = o.beside(output)
     report = WriteReport()
     with o.progress_bar(files[0], "expanding", "examples") as show:
@@ -51,6 +49,8 @@ def expand(
             say=o.say,
             report=report,
         )
+    if writing.format is None:
+        o.say_usual_format(output, "JSON Lines", "--to")
     summary = tally.summary()
     losses = {"not_read": report.not_read.counts, "not_kept": report.not_kept.counts}
     o.summarise({**summary, **losses}, _for_a_person(summary, settings), as_json=as_json, stream=stream)

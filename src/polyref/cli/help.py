@@ -1,7 +1,7 @@
-"""Help pages: options in the groups of their settings, one line each where they fit into 80 columns.
+"""Help pages, with options in the groups of their settings; and one line for a command that is mistyped.
 
 In:   a verb's parameters; `rich_help_panel` is the group of an option.
-Out:  plain text, as wide as the terminal up to 120 columns.
+Out:  plain text, as wide as the terminal up to 120 columns; most options have one line of 80.
 Not:  what the texts say (each setting has its own), which options there are (options.py).
 
 Rich could draw the groups as boxes. Plain help starts twice as fast, and leaves more room for texts.
@@ -13,15 +13,29 @@ import re
 import shutil
 from typing import Any
 
+import typer
 from typer.core import TyperCommand, TyperGroup
+
+from polyref.errors import PolyrefError
 
 MESSAGES = "Messages"  # the group of what verbs print beside their results
 _WIDEST = 120
 _COLUMN = 28  # of names and their values; longer ones have a line of their own
+_UsageError: Any = typer.BadParameter.__mro__[1]  # which typer gives no name
 
 
 class _Page:
-    """How a verb, or a group of verbs, shows its help."""
+    """How a verb, or a group of verbs, shows its help, and what it says of what it cannot take."""
+
+    def make_context(self: Any, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
+        wants_help = not args and isinstance(self, TyperGroup)
+        try:
+            return super().make_context(info_name, args, parent, **extra)  # type: ignore[misc]
+        except _UsageError as error:
+            if wants_help:
+                raise
+            above = "" if parent is None else f"{parent.command_path} "
+            raise PolyrefError(_in_one_line(error, f"{above}{info_name}")) from None
 
     def get_help(self: Any, ctx: Any) -> str:
         formatter = ctx.make_formatter()
@@ -51,6 +65,18 @@ class _Page:
             formatter.write_text("Defaults are in brackets.")
 
 
+def _in_one_line(error: Any, command: str) -> str:
+    """What is wrong with a command line, and what to do."""
+    if hasattr(error, "possibilities"):  # an option that there is not
+        near = error.possibilities or []
+        return f"no option {error.option_name}; " + (f"did you mean {near[0]}?" if near else f"{command} -h lists them")
+    problem = error.format_message().removesuffix(".")
+    if "valid integer" in problem:
+        return f"{error.param.opts[-1]} is not a whole number; give one"
+    problem = problem[:1].lower() + problem[1:]
+    return problem if problem.endswith("?") else f"{problem}; {command} -h shows how"
+
+
 def _group(param: Any) -> str:
     if param.param_type_name == "argument":
         return "Arguments"
@@ -71,6 +97,12 @@ class HelpCommand(_Page, TyperCommand):
 
 class HelpGroup(_Page, TyperGroup):
     """Several verbs."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        try:
+            return super().resolve_command(ctx, args)
+        except _UsageError as error:
+            raise PolyrefError(_in_one_line(error, ctx.command_path)) from None
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         super().format_options(ctx, formatter)

@@ -93,6 +93,7 @@ def lattice(
     """  # fmt: skip
     scored = None if show.score is None else _sentences(show.score)
     together = output is not None and _is_gallery(output, show)  # before anything is read
+    is_on_page = together and not (show.listed or show.sample or show.score)
     if judging.judge == "seams":
         raise SettingsError("asks a language model, which only expand does", "choose content", key="judge")
     examples = Input.of(file, reading).examples(require_source=False)
@@ -109,21 +110,21 @@ def lattice(
     number = 0
     for example, merged, path in with_paths:
         merged.rules = None if usage is None else rules_of(merged, usage)
-        if path is not None and not together:
-            with about(file, example):
-                check_drawable(merged, path)
-        report = _report(example, merged, show, scored, search)
         if path is not None:
             with about(file, example):
+                if not together:
+                    check_drawable(merged, path)
                 marked = _highlighted(merged, highlight, search)
                 if together:
                     drawn.append(_drawn(example, merged, marked, show.best, search, drawing.theme))
                 else:
                     title = heading(example) if drawing.title is None else drawing.title
                     merged.save(path, highlight=marked, theme=drawing.theme, title=title, steps=show.steps)
+        report = _report(example, merged, show, scored, search)
         number += 1
-        told = (f"{o.printable(line)}\n" for line in _lines(report, example))
-        o.tell(o.one_object(report) if as_json else "".join(told))
+        if as_json or not is_on_page:
+            told = (f"{o.printable(line)}\n" for line in _lines(report, example))
+            o.tell(o.one_object(report) if as_json else "".join(told))
     if output is not None and together:
         name = drawn[0].title if len(drawn) == 1 else Path(display_name(file)).name
         write_page(drawn, output, drawing.title or name, drawing.theme)
@@ -277,8 +278,9 @@ def lattices_of(
     """The lattice of each example of a file, or of the one with an id."""
     encoder = tools.open_encoder(align)
     engine = engine_named(tools.engine, o.say)
-    found = False
+    found, first = False, None
     for example in examples:
+        first = first or example.id
         if id is not None and example.id != id:
             continue
         found = True
@@ -287,7 +289,8 @@ def lattices_of(
             lattice = Lattice.from_references(texts, align=align, text=text, encoder=encoder, engine=engine)
         yield example, lattice
     if not found:
-        raise InputError(f'there is no example with the id "{id}"', "check the id", file=display_name(file))
+        problem = f'there is no example with the id "{id}"'
+        raise InputError(problem, f'check the id; the first one is "{first}"', file=display_name(file))
 
 
 @contextmanager

@@ -268,7 +268,7 @@ def main() -> None:
         for channel in (sys.stdout, sys.stderr):
             if isinstance(channel, io.TextIOWrapper):
                 channel.reconfigure(encoding="utf-8", errors="backslashreplace")
-        app(standalone_mode=True)
+        app(prog_name="polyref")
     except PolyrefError as error:
         _fail(str(error), 2)
     except OSError as error:  # of --help and --version, which are no verbs

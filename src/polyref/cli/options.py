@@ -20,7 +20,6 @@ from dataclasses import dataclass, is_dataclass
 from functools import wraps
 from math import exp
 from pathlib import Path
-from types import NoneType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TextIO, TypeVar, get_args, get_origin, get_type_hints
 
 import typer
@@ -179,32 +178,26 @@ def _own_name(name: str, hint: Any) -> str:
 
 
 def _parameter(key: Key, given: Given) -> inspect.Parameter:
-    declared, kind = key.declared, _kind(key)
+    declared, kinds = key.declared, choices(key.kind)
+    is_switch = isinstance(key.default, bool)
     default = given.default or _default(key)
     help = declared.off if key.default is True else declared.help
     help = f"{given.needs}: {help[:1].lower()}{help[1:]}" if given.needs else help
-    help += f"  [default: {default}]" if kind is not bool and default else ""
+    help += f"  [default: {default}]" if default and not is_switch else ""
     names = [name for name in (declared.short, option_name(key)) if name]
-    group, values = key.group or None, _values(key) if kind is str else []
-    metavar = declared.metavar or ("N" if kind is int else "|".join(values) or None)
+    group, values = key.group or None, _values(key)
+    number = "N" if int in kinds else "FLOAT" if float in kinds else None
     option = typer.Option(
         *names,
-        metavar=metavar,
+        metavar=declared.metavar or "|".join(values) or number,
         help=help,
         show_default=False,
         rich_help_panel=group,
         autocompletion=(lambda: values) if values else None,
     )
-    annotation = Annotated[kind if kind is bool else kind | None, option]  # type: ignore[valid-type]
-    empty = False if kind is bool else None
+    annotation = Annotated[bool, option] if is_switch else Annotated[str | None, option]  # numbers are read below
+    empty = False if is_switch else None
     return inspect.Parameter(_parameter_name(key), inspect.Parameter.KEYWORD_ONLY, default=empty, annotation=annotation)
-
-
-def _kind(key: Key) -> Any:
-    """The type of a setting that typer knows; text where only the settings class can tell what it means."""
-    kinds = [kind for kind in choices(key.kind) if kind is not NoneType]
-    is_simple = len(kinds) == 1 and kinds[0] in (int, float, bool)
-    return kinds[0] if is_simple and key.declared.clean is None else str
 
 
 def _values(key: Key) -> list[str]:
@@ -232,19 +225,20 @@ def _parsed(key: Key, value: Any) -> Any:
     kinds = choices(key.kind)
     listed = next((get_args(kind) for kind in kinds if get_origin(kind) is tuple), None)
     if listed is None:
-        return _number(value) if float in kinds else value
+        return _number(value, int) if int in kinds else _number(value, float) if float in kinds else value
     words = value.replace(",", " ").split()
     if float in listed:
-        return tuple(map(_number, words))
+        return tuple(_number(word, float) for word in words)
     if not words or ("none" in words and len(words) > 1):
         cure = f"{wanted(key.kind, key.declared)}, with commas between them, or none alone"
         raise SettingsError(f"is {shown(value)}", cure, key=key.name)
     return () if words == ["none"] else tuple(words)
 
 
-def _number(text: str) -> float | str:
+def _number(text: str, kind: type[int | float]) -> float | str:
+    """The number, or the text, of which the settings class then says what is wrong with it."""
     try:
-        return float(text)
+        return kind(text)
     except ValueError:
         return text
 

@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, cast
 
 from polyref.errors import InputError, OutputError, load_extra
-from polyref.files import whole_files, words_of
+from polyref.files import not_written, whole_files, words_of
 from polyref.remote import Remote, is_remote, path_at
 from polyref.text.terminal import TerminalStream
 
@@ -473,4 +473,4 @@ def _writing(path: str) -> Iterator[None]:
     except OSError as error:
         if errno.errorcode.get(error.errno or 0) not in _OF_PLACE.split():
             raise
-        raise OutputError(f"{path}: cannot be written ({words_of(error)}); choose another place") from None
+        raise not_written(path, error, "choose another place") from None

@@ -179,7 +179,7 @@ def _count_refused(seen: _Seen, lattice: Lattice, wanted: int) -> None:
         seen.sentences += 1
         broken = rules.broken(words)
         if broken is not None:
-            seen.refused[CAUSES[broken.cause]] += 1
+            seen.refused[CAUSES[broken.cause_of(broken.holds(words))]] += 1
         elif rules.core(words) in cores:
             seen.refused["same"] += 1
 
@@ -327,7 +327,8 @@ def _refusals(seen: _Seen, *, is_judged: bool) -> Iterator[str]:
     share = 100 * seen.refused.total() / max(1, seen.sentences)
     yield (
         f"<p>Of {seen.sentences:,} sentences that BLEU alone would choose for {seen.looked_at:,} examples, spread over "
-        f"the file, rules leave out {seen.refused.total():,} ({share:.0f} %), and others come in their place:</p>"
+        f"the file, rules leave out {seen.refused.total():,} ({share:.0f} %), and others come in their place. "
+        "(<code>expand</code> counts all that its search leaves out, which is more.)</p>"
     )
     known = [cause for cause in CAUSES if seen.refused[cause]]
     rows = "".join(f"<tr><td>{seen.refused[cause]:,}</td><td>{_REFUSAL[cause]}</td></tr>" for cause in known)

@@ -51,6 +51,10 @@ class Rule(NamedTuple):
         held = sum(map(words.count, self.adding)) - sum(map(words.count, self.taking))
         return held % 2 if self.parity else held
 
+    def cause_of(self, held: int) -> int:
+        """Why a sentence is left out with which the counter holds so much."""
+        return LOST if self.cause == TWICE and held < self.least else self.cause
+
 
 Shared = tuple[tuple[tuple[int, ...], int], ...]
 
@@ -194,7 +198,7 @@ class Standing:
         """Whether the sentence may end here."""
         for rule, held in zip(self.rules.rules, self.held, strict=True):
             if not rule.least <= (held % 2 if rule.parity else held) <= rule.most:
-                self.left_out[LOST if rule.cause == TWICE and held < rule.least else rule.cause] += 1
+                self.left_out[rule.cause_of(held)] += 1
                 return False
         return True
 
