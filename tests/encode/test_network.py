@@ -17,6 +17,7 @@ from polyref.encode.network import (
     for_states,
     for_vectors,
     on_grid,
+    place_scaled,
     plain_step,
 )
 
@@ -150,6 +151,33 @@ def test_the_compiled_step_gives_the_same_bits_as_the_plain_one(seed, count, siz
         step(product, read, rows, next_cell, state)
         found.append((next_cell.tobytes(), state.tobytes()))
     assert found[0] == found[1]
+
+
+@pytest.mark.compiled
+@given(seed=st.integers(0, 10_000), count=st.integers(1, 6), size=st.integers(1, 40), first=st.integers(0, 3))
+def test_compiled_vectors_have_the_same_bits_as_plain_ones(seed, count, size, first):
+    rng = np.random.default_rng(seed)
+    rows = on_grid(rng.normal(size=(count, size)) * rng.choice([0.0, 1e-3, 0.3], (count, size)), STATE_STEP)
+    centre = (rng.normal(size=size) * 0.05).astype(np.float16).astype(np.float32)
+    centre[rng.random(size) < 0.3] = 0  # so that some numbers are 0, and some rows nothing else
+    places, length = rng.integers(0, count, 8), float(rng.choice([1.0, 0.4, 1e-3]))
+    found = []
+    for place in (place_scaled, kernels.place_scaled):
+        halves = np.full((8, size + 4), 7, np.uint16)
+        place(rows, centre, length, places, halves, first)
+        found.append(halves.tobytes())
+    assert found[0] == found[1]
+
+
+def test_vectors_are_of_the_length_asked_for_and_stand_in_their_places():
+    rows = on_grid(np.random.default_rng(1).normal(size=(3, 50)) * 0.3, STATE_STEP)
+    halves = np.zeros((4, 60), np.uint16)
+    place_scaled(rows, np.full(50, 0.125, np.float32), 0.5, np.array([2, 0, 1, 2]), halves, 6)
+    vectors = halves.view(np.float16).astype(np.float64)
+    assert not vectors[:, :6].any() and not vectors[:, 56:].any()
+    exact = (rows[[2, 0, 1, 2]] - 0.125).astype(np.float64)
+    exact *= 0.5 / np.sqrt((exact**2).sum(1, keepdims=True))
+    assert np.abs(vectors[:, 6:56] - exact).max() < 2**-12
 
 
 def test_the_step_is_that_of_an_lstm():

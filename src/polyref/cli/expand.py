@@ -11,7 +11,7 @@ from polyref.data.formats import FORMATS
 from polyref.errors import SettingsError
 from polyref.expansion import ExpandSettings
 from polyref.judge import CAUSES_IN_WORDS
-from polyref.scale import Job, ShardSettings, ToolSettings, expand_file
+from polyref.scale import Job, ShardSettings, ToolSettings, collect_seldom, expand_file
 
 
 @o.from_settings(
@@ -40,6 +40,7 @@ def expand(
     if settings.keep_lattice and not FORMATS[job.written_format].holds_pseudo:
         problem = f"has no effect on the format {job.written_format}, which cannot hold lattices"
         raise SettingsError(problem, "choose another format, or leave it out", key="keep_lattice")
+    collect_seldom()
     stream = o.beside(output)
     report = WriteReport()
     with o.progress_bar(files[0], "expanding", "examples") as show:

@@ -25,7 +25,18 @@ from safetensors.numpy import load, save
 
 from polyref.compiled import why_none
 from polyref.encode.encoder import Encoding, measure_baseline, unrelated_sentences
-from polyref.encode.network import INPUT_STEP, Direction, Floats, Ints, Output, States, on_grid, output_shapes, run
+from polyref.encode.network import (
+    INPUT_STEP,
+    Direction,
+    Floats,
+    Ints,
+    Output,
+    States,
+    on_grid,
+    output_shapes,
+    place_scaled,
+    run,
+)
 from polyref.errors import InputError, SettingsError
 from polyref.files import write_whole, writing
 from polyref.settings import setting, settings
@@ -333,21 +344,36 @@ class ContextEncoder:
         """
         share, words = self._share, read.words
         before, behind = read.forward.of_word[~read.is_first], read.backward.of_word[~read.is_last]
-        parts: list[tuple[Floats, Ints | slice, float]]
+        parts: list[tuple[Floats, Any, Ints, float]]
         if self._centre:
             centre = self._weights["centre.states"].astype(np.float32)
             own = self._weights["centre.own"].astype(np.float32)
             parts = [
-                (read.own - own, words, share),
-                (read.forward.distinct - centre[0], before, (1 - share) / 2),
-                (read.backward.distinct - centre[1], behind, (1 - share) / 2),
+                (read.own, own, words, share),
+                (read.forward.distinct, centre[0], before, (1 - share) / 2),
+                (read.backward.distinct, centre[1], behind, (1 - share) / 2),
             ]
         else:
             both = np.concatenate([read.forward.distinct[before], read.backward.distinct[behind]], axis=1)
-            parts = [(read.own, words, share), (both, slice(None), 1 - share)]
-        vectors = np.concatenate([_scaled(rows, part)[places] for rows, places, part in parts if part > 0], axis=1)
+            none = np.zeros(both.shape[1], np.float32)
+            parts = [(read.own, none[: read.own.shape[1]], words, share), (both, none, np.arange(len(both)), 1 - share)]
+        parts = [part for part in parts if part[-1] > 0]
+        halves, first = np.empty((len(words), sum(rows.shape[1] for rows, *_ in parts)), np.uint16), 0
+        place = place_scaled
+        if self._is_compiled:
+            from polyref.encode import kernels  # which needs the compiler
+
+            place = kernels.place_scaled
+        for rows, centre, places, part in parts:
+            place(rows, centre, np.sqrt(part), places, halves, first)
+            first += rows.shape[1]
         known = read.rows[read.words] >= 0
-        return map(Encoding, np.split(vectors, read.ends[:-1]), np.split(known, read.ends[:-1]))
+        return map(Encoding, np.split(halves.view(np.float16), read.ends[:-1]), np.split(known, read.ends[:-1]))
+
+    @property
+    def _is_compiled(self) -> bool:
+        """Whether there is enough to do for the kernels."""
+        return self._words_seen >= _SMALL and not why_none()
 
     def states(self, sentences: Sequence[Sequence[str]]) -> list[tuple[Floats, Floats]]:
         """The forward and the backward states of each sentence, in the order of its words.
@@ -428,9 +454,8 @@ class ContextEncoder:
 
         def run_one(side: str, edge: Floats, ordered: list[Ints]) -> States:
             weights, backwards = self._directions[side], side == "backward"
-            compiled = self._words_seen >= _SMALL and not why_none()
             read = np.concatenate([edge[None], vectors]) @ weights.read + weights.bias
-            return run(weights, read, ordered, backwards=backwards, compiled=compiled)
+            return run(weights, read, ordered, backwards=backwards, compiled=self._is_compiled)
 
         forward = run_one("forward", edges[0], [np.array([0, *words]) for words in numbered])
         backward = run_one("backward", edges[1], [np.array([*words, 0]) for words in numbered])
@@ -443,11 +468,3 @@ class ContextEncoder:
     @cached_property
     def _output(self) -> Output:
         return Output.of(self._weights, self._vocabulary.predicted, self.config.get("cutoffs"))
-
-
-def _scaled(rows: Floats, share: float) -> npt.NDArray[np.float16]:
-    """Rows of length sqrt(share). The squares are exact in float64, and so is their sum."""
-    squares = np.einsum("ij,ij->i", rows, rows, dtype=np.float64)
-    lengths = np.sqrt(np.maximum(squares, 1e-30))
-    scaled: Floats = rows * (np.sqrt(share) / lengths).astype(np.float32)[:, None]
-    return scaled.astype(np.float16)

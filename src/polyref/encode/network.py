@@ -158,6 +158,20 @@ def plain_step(product: Floats, read: Floats, rows: Ints, cell: Floats, state: F
     state[:] = np.rint(leave * _tanh(cell) * np.float32(1 / STATE_STEP)) * np.float32(STATE_STEP)
 
 
+def place_scaled(
+    rows: Floats, centre: Floats, length: float, places: Ints, halves: npt.NDArray[np.uint16], first: int
+) -> None:
+    """Rows less the centre, scaled to this length, as the bits of float16 numbers: each in its places.
+
+    The squares are exact in float64, and so is their sum. kernels.py has the compiled twin.
+    """
+    centred = rows - centre
+    squares = np.einsum("ij,ij->i", centred, centred, dtype=np.float64)
+    factors = (length / np.sqrt(np.maximum(squares, 1e-30))).astype(np.float32)
+    scaled = (centred * factors[:, None]).astype(np.float16)
+    halves[:, first : first + rows.shape[1]] = scaled.view(np.uint16)[places]
+
+
 def _tanh(x: Floats) -> Floats:
     """To 1e-6: the continued fraction of half the angle, five levels deep, and tanh 2t = 2 tanh t / (1 + tanh t ** 2).
 

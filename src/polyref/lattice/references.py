@@ -133,9 +133,11 @@ def prepare(
 def _encodings(encoder: Encoder, sentences: Sequence[Sequence[str]]) -> Iterator[Encoding]:
     """Of some sentences at a time: memory does not grow with their number."""
     some: list[Sequence[str]] = []
+    words = 0
     for sentence in sentences:
-        if some and sum(map(len, some)) + len(sentence) > _WORDS_AT_ONCE:
+        words += len(sentence)
+        if some and words > _WORDS_AT_ONCE:
             yield from encoder.encode(some)
-            some = []
+            some, words = [], len(sentence)
         some.append(sentence)
     yield from encoder.encode(some)
