@@ -355,8 +355,8 @@ class ContextEncoder:
             ]
         else:
             both = np.concatenate([read.forward.distinct[before], read.backward.distinct[behind]], axis=1)
-            none = np.zeros(both.shape[1], np.float32)
-            parts = [(read.own, none[: read.own.shape[1]], words, share), (both, none, np.arange(len(both)), 1 - share)]
+            own, none = (np.zeros(rows.shape[1], np.float32) for rows in (read.own, both))
+            parts = [(read.own, own, words, share), (both, none, np.arange(len(both)), 1 - share)]
         parts = [part for part in parts if part[-1] > 0]
         halves, first = np.empty((len(words), sum(rows.shape[1] for rows, *_ in parts)), np.uint16), 0
         place = place_scaled
