@@ -318,7 +318,7 @@ _FILES = [
     Malformed("a corrupt .gz", _CORRUPT, "the gzip data is broken", None, _GZ),
     Malformed("a .gz with something behind it", _PACKED + b"more", "the gzip data is broken", None, _GZ),
     Malformed("a broken record in a .gz", gzip.compress(GOOD.encode() + b"{"), "broken JSON", 2, _GZ),
-    Malformed("an empty file", b"", "the file is empty; give one JSON object per line", None),
+    Malformed("an empty file", b"", "the file is empty; give at least one example", None),
     Malformed("an empty .gz", gzip.compress(b""), "the file is empty", None, _GZ),
     Malformed("a .gz of no bytes at all", b"", "the file is empty", None, _GZ),
     Malformed("a file of blank lines", b"\n \n\t\r\n", "the file is empty", None),

@@ -357,7 +357,7 @@ def _cases(table: dict[str, tuple[bytes, str, int | None]], file: str, **more: A
 _PROSE = {
     "prose": (
         b"Hello, world\nhow are you\n",
-        "this is neither JSON, nor Parquet, nor a table with a header; set format, or for parallel",
+        "this is neither JSON, nor Parquet, nor a table with a header, nor image#0, a tab and a caption; set format",
         None,
     ),
 }

@@ -275,7 +275,8 @@ def _is_text(value: Any, *, in_list: bool) -> bool:
 def _taken(value: Any, kind: Any, declared: Declared) -> Any:
     """The value if it is one of this type and within bounds, else None."""
     if get_origin(kind) is Literal:
-        return value if isinstance(value, str) and value in get_args(kind) else None
+        same = [name for name in get_args(kind) if isinstance(value, str) and _plain(name) == _plain(value)]
+        return same[0] if same else None
     if get_origin(kind) is tuple:
         if isinstance(value, str) or not isinstance(value, Sequence):
             return None
@@ -289,6 +290,11 @@ def _taken(value: Any, kind: Any, declared: Declared) -> Any:
     if isinstance(value, bool) or not isinstance(value, Integral if kind is int else Real):
         return None
     return kind(value) if _is_within(value, declared) else None
+
+
+def _plain(name: str) -> str:
+    """A name as people may type it: "Sample_One" is sample-one."""
+    return name.lower().replace("_", "-")
 
 
 def _is_within(value: Any, declared: Declared) -> bool:

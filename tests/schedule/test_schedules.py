@@ -281,13 +281,14 @@ def test_a_seed_is_a_whole_number():
     [("first", "first"), ("sample_one", "sample_one"), ("sample-one", "sample_one"), ("Shuffle", "shuffle")],
 )
 def test_a_schedule_is_found_by_its_name(name, expected):
-    assert schedules.schedule_named(name) == expected
+    assert schedules.ScheduleSettings(name).schedule == expected
     assert ScheduleSettings(name).schedule == expected
 
 
 def test_names_are_shown_as_the_command_has_them():
     assert list(map(schedules.shown, SCHEDULES)) == ["first", "sample-one", "uniform", "shuffle"]
-    assert [schedules.schedule_named(schedules.shown(name)) for name in SCHEDULES] == list(SCHEDULES)
+    found = [schedules.ScheduleSettings(schedules.shown(name)).schedule for name in SCHEDULES]
+    assert found == list(SCHEDULES)
 
 
 @pytest.mark.parametrize(

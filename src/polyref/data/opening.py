@@ -172,7 +172,7 @@ def read_lines(
         yield from lines_of(opened, max_line_bytes, holds)
 
 
-def lines_of(opened: Opened, max_line_bytes: int, holds: str = "one JSON object per line") -> Iterator[Line]:
+def lines_of(opened: Opened, max_line_bytes: int, holds: str = "at least one example") -> Iterator[Line]:
     """The same, for a file that is open already."""
     found = False
     for line in opened.lines(max_line_bytes):
@@ -196,8 +196,16 @@ def decoded(content: bytes, name: str, line: int | None = None) -> str:
     try:
         return content.decode("utf-8")
     except UnicodeDecodeError as error:
+        if _is_binary(content):
+            raise InputError("this is not text", "name a file of examples", file=name) from None
         problem = f"not UTF-8 at byte {error.start + 1}{'' if line is None else ' of the line'}"
         raise InputError(problem, "save the file as UTF-8", file=name, line=line) from None
+
+
+def _is_binary(content: bytes) -> bool:
+    """Whether bytes are no text in any encoding: a picture, say. Text in 16 bits begins with a mark."""
+    marked = content.startswith((b"\xff\xfe", b"\xfe\xff"))
+    return not marked and (content.startswith(b"\x89PNG") or any(byte < 9 or 13 < byte < 27 for byte in content[:1000]))
 
 
 @contextmanager

@@ -60,6 +60,7 @@ class RunFacts:
     all: array[int] = field(default_factory=lambda: array("l"))  # its references, with these
     wanted: int = 0  # references per example that were asked for: the most that any example was filled up to
     inexact: int = 0
+    penalties: set[float | None] = field(default_factory=set)  # None: hard alignment
     judged: defaultdict[str, Counter[float]] = field(default_factory=lambda: defaultdict(Counter))
     _words: list[list[tuple[str, ...]]] = field(default_factory=list)  # of the first examples
 
@@ -86,6 +87,7 @@ class RunFacts:
         self.all.append(len(words) + len(new))
         self.wanted = max(self.wanted, len(words) + len(new) if new else 0)
         self.inexact += not example.lattice.exact
+        self.penalties.add(example.lattice.penalty)
         for pseudo in new:
             for name in ("bleu", *JUDGEMENTS):
                 if (value := getattr(pseudo, name)) is not None:
@@ -123,7 +125,7 @@ def run_page(facts: RunFacts, again: Iterable[Example], title: str, engine: Auto
     """The page. `again` are the same examples from the beginning; lattices are merged by `engine`."""
     chosen = facts.chosen()
     seen = _look_again(facts, again, {n for numbers in chosen.values() for n in numbers}, engine or AutoEngine())
-    body = [f"<h1>{visible(title)}</h1>", _tiles(facts)]
+    body = [f"<h1>{visible(title)}</h1>", f"<p>{_made(facts)}</p>", _tiles(facts)]
     body += ["<h2>Against the length of references</h2>", '<div class="charts">', *_by_length(facts), "</div>"]
     body += ["<h2>Pseudo-references</h2>", '<div class="charts">', _filled(facts), *_judgements(facts), "</div>"]
     body += ["<h2>Left out</h2>", *_refusals(seen, is_judged="content" in facts.judged or "crossings" in facts.judged)]
@@ -210,6 +212,15 @@ def _row(bleu: float, text: str) -> str:
 # -- sections ---------------------------------------------------------------------------------------------------------
 
 
+def _made(facts: RunFacts) -> str:
+    """How the pseudo-references were made, as far as a file tells."""
+    soft = sorted(one for one in facts.penalties if one is not None)
+    penalty = "" if not soft else f", penalty {soft[0]:g}" + (f" to {soft[-1]:g}" if len(soft) > 1 else "")
+    align = "soft" if soft and None not in facts.penalties else "hard and soft" if soft else "hard"
+    judge = "seams" if "risk" in facts.judged else "content" if "crossings" in facts.judged else "bleu"
+    return f"Alignment: {align}{penalty}. Judge: {judge}."
+
+
 def _tiles(facts: RunFacts) -> str:
     """The numbers that matter most."""
     examples, gold = len(facts.sizes), sum(facts.all) - sum(facts.kept)
@@ -221,7 +232,7 @@ def _tiles(facts: RunFacts) -> str:
         (f"{gold:,} → {total:,}", f"references, {gold / max(1, examples):.1f} → {total / max(1, examples):.1f} each"),
         (_power(_middle(facts.sizes)), "sentences per lattice (median)"),
         (f"{mean:.1f}", "mean BLEU of pseudo-references"),
-        (f"{short:,}", f"{'example' if short == 1 else 'examples'} with fewer than {facts.wanted} references")
+        (f"{short:,}", f"{'example' if short == 1 else 'examples'} with fewer than the most, {facts.wanted}")
         if facts.wanted
         else (f"{examples:,}", "examples without a pseudo-reference"),
         (f"{facts.inexact:,}", "examples whose search was cut short"),

@@ -140,10 +140,7 @@ def open_log(
         steps = (folder / STEPS).open("a", encoding="utf-8")
         lines = (folder / LINES).open("w" if position is None else "a", encoding="utf-8")
     with steps, lines, _board(folder, position) if tensorboard else nullcontext() as board:
-        log = Log(folder, steps, lines, say, [json.loads(line) for line in kept], board)
-        if position is not None:
-            log.line(f"goes on after {position.updates:,} updates")
-        yield log
+        yield Log(folder, steps, lines, say, [json.loads(line) for line in kept], board)
 
 
 def check_tensorboard() -> None:

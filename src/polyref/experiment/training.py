@@ -34,7 +34,7 @@ from polyref.feed import Stream
 from polyref.files import taken
 from polyref.fit import run_fingerprint
 from polyref.fit.checkpoint import BEST, Counters, has_checkpoint, where_it_stands
-from polyref.fit.loop import Step, check_run, fit, is_finished
+from polyref.fit.loop import Step, check_run, fit, is_finished, why_over
 from polyref.fit.processes import Processes, join
 from polyref.model.folder import SOURCE, TARGET, TrainedModel, Vocabularies, new_model, save_model, start_from
 from polyref.schedule.batches import count_batches
@@ -51,6 +51,7 @@ class Trained:
     updates: int
     epochs: int
     history: list[float]
+    ended: str  # why, in words
 
 
 def train_recipe(
@@ -91,12 +92,14 @@ def _train(run: _Run, say: Callable[[str], None], on_step: Callable[[Step], None
     if run.processes.is_first:
         position = where_it_stands(run.folder)
         with open_log(run.folder, position, say, tensorboard=run.stage.fit.tensorboard) as log:
+            if position is not None and not is_finished(run.folder, run.stage.fit):
+                log.line(f"goes on after {position.updates:,} updates")
             counters = _logged(run, log, on_step)
     else:
         counters = run.fit(lambda step: None)
     assert counters.best is not None
     reached = counters.best_updates, counters.updates, counters.epoch
-    return Trained(run.folder, counters.best, *reached, list(counters.history))
+    return Trained(run.folder, counters.best, *reached, list(counters.history), why_over(counters, run.stage.fit))
 
 
 def _logged(run: _Run, log: Log, on_step: Callable[[Step], None]) -> Counters:
@@ -115,6 +118,7 @@ def _logged(run: _Run, log: Log, on_step: Callable[[Step], None]) -> Counters:
 
     counters = run.fit(tell)
     save_model(run.trained, folder)
+    log.line(f"ended after {counters.updates:,} updates: {why_over(counters, run.stage.fit)}")
     log.line(f"best: {goal} {counters.best:.4g} after {counters.best_updates:,} updates  {log.sparkline}")
     return counters
 

@@ -79,7 +79,7 @@ def fit(
     folder.mkdir(parents=True, exist_ok=True)
     now = _Run(state, counters, validate, settings, folder, name, processes)
     costing = costing_of(model, cost, processes)
-    while not _is_through(counters, settings):
+    while not why_over(counters, settings):
         model.train()
         for batch in _in_step(batches(counters.epoch, counters.batch), processes):
             on_step(_update(now, costing, batch))
@@ -88,7 +88,7 @@ def fit(
                 model.train()
             if counters.updates % settings.save_every == 0:
                 now.save()
-            if _is_through(counters, settings):
+            if why_over(counters, settings):
                 break
         if counters.updates >= (settings.updates or math.inf):  # inside an epoch, which more updates would go on with
             now.save()
@@ -132,7 +132,7 @@ def check_run(folder: Path, run: str, processes: Processes) -> None:
 def is_finished(folder: Path, settings: FitSettings) -> bool:
     """Whether the run in a folder has nothing left to do under these settings; nothing is written."""
     counters = checkpoint.where_it_stands(folder)
-    if counters is None or not _is_through(counters, settings):
+    if counters is None or not why_over(counters, settings):
         return False
     return not counters.is_unjudged or counters.extra is not None
 
@@ -247,13 +247,17 @@ def _gain(value: float, best: float | None, settings: FitSettings) -> float:
     return better / max(abs(best), 1e-12)
 
 
-def _is_through(counters: Counters, settings: FitSettings) -> bool:
-    """Whether all epochs or updates are done, or more are of no use."""
-    if counters.epoch >= settings.most_epochs or counters.updates >= (settings.updates or math.inf):
-        return True
+def why_over(counters: Counters, settings: FitSettings) -> str:
+    """Why a run goes on no longer, in words; nothing while it does."""
+    if counters.epoch >= settings.most_epochs:
+        return f"all {settings.most_epochs:,} epochs are done"
+    if counters.updates >= (settings.updates or math.inf):
+        return f"all {settings.updates:,} updates are done"
     if counters.without_gain >= settings.decay.stop_after:
-        return True
-    return settings.patience is not None and counters.best_mean is not None and counters.stale >= settings.patience
+        return f"{counters.without_gain} validations brought no gain (fit.decay.stop_after)"
+    if settings.patience is not None and counters.best_mean is not None and counters.stale >= settings.patience:
+        return f"the last {counters.stale} validations brought no gain (fit.patience)"
+    return ""
 
 
 def _optimiser(model: torch.nn.Module, settings: FitSettings) -> torch.optim.Optimizer:

@@ -162,6 +162,8 @@ def expand_file(
     check_not_input(job.output, input, job.written_format)
     tools = _tools(job, engine_named(job.tools.engine, say))
     with open_bad(job.skip_bad, input, job.output) as bad, _open_place(job, report) as place:
+        if isinstance(place, ShardFolder) and place.files:
+            say(f"{job.output}: shards that are there already: {len(place.files):,}")
         lines = _lines(job, report.not_read, bad, place.tally, tools.engine)
         if job.settings.judging.judge != "bleu":
             started = perf_counter()

@@ -33,11 +33,6 @@ _ONE = 1 << 9  # pairs that are looked up where one is asked for: the next one w
 Found = tuple[Numbers, Numbers]  # examples, and which of its references each takes
 
 
-def schedule_named(name: str) -> str:
-    """A schedule's name, written with "-" or "_"."""
-    return name.replace("-", "_").lower() if isinstance(name, str) else name
-
-
 def shown(name: str) -> str:
     """A schedule's name as the command line has it."""
     return name.replace("_", "-")
@@ -53,7 +48,6 @@ class ScheduleSettings:
         key="name",
         option="--schedule",
         metavar="NAME",
-        clean=schedule_named,
     )
     order: Order = setting(
         "given", "Order of the examples; not for shuffle.", more="given, or shuffled in every epoch."

@@ -75,7 +75,7 @@ def format_of_content(reading: Reading) -> Format:
         if format.looks is not None and format.looks(reading):
             return name
     if named is None and line and _is_prose(line):
-        problem = "this is neither JSON, nor Parquet, nor a table with a header"
+        problem = "this is neither JSON, nor Parquet, nor a table with a header, nor image#0, a tab and a caption"
         cure = "set format, or for parallel text name the files of references too"
         raise reading.wrong(problem, cure)
     return "jsonl"

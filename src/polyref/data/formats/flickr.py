@@ -18,11 +18,12 @@ from polyref.data.formats.jsonl import is_blank, record_line
 from polyref.data.opening import Line, open_output, text_lines
 
 _LINE = re.compile(r"([^\t]+)#([0-9]+)[ ]*\t(.*)", re.ASCII | re.DOTALL)
+_FIRST = re.compile(r"[^\t]+#[0-9]+[ ]*\t|\S+#[0-9]+$", re.ASCII)  # the second: its caption is blank
 _Caption = tuple[int, str, int]  # its number, its text and its line
 
 
 def looks(reading: Reading) -> bool:
-    return _LINE.match(reading.file.first.decode("utf-8", "replace")) is not None
+    return _FIRST.match(reading.file.first.decode("utf-8", "replace")) is not None
 
 
 def read_flickr(reading: Reading) -> Iterator[Line]:
@@ -36,7 +37,8 @@ def read_flickr(reading: Reading) -> Iterator[Line]:
         image, caption = (number, (0, text, number)) if found is None else (found[1], (int(found[2]), found[3], number))
         images.setdefault(image, (number, []))[1].append(caption)
     for image, (number, captions) in images.items():
-        yield reading.line(number, partial(_record, image, captions, number, reading), captions[0][1])
+        shown = captions[0][1] if isinstance(image, int) else {image: [text for _, text, _ in captions]}
+        yield reading.line(number, partial(_record, image, captions, number, reading), shown)
 
 
 def _record(image: str | int, captions: list[_Caption], number: int, reading: Reading) -> bytes:

@@ -4,9 +4,9 @@ import { badge, element, letter, make } from './text.js';
 const JUDGED = [
   ['bleu', 'BLEU', (value) => value.toFixed(1), 'Sentence BLEU against the references, 0 to 100'],
   ['content', 'content', (value) => value.toFixed(2), 'Share of what most references say that it says'],
-  ['crossings', 'changes', (value) => String(value), 'How often it changes from one reference to another, at least'],
+  ['crossings', 'crossings', (value) => String(value), 'How often it changes from one reference to another, at least'],
   ['fluency', 'fluency', (value) => value.toFixed(2), 'Mean log-probability of its words, each given its neighbours'],
-  ['risk', 'risk', (value) => value.toFixed(1), 'How risky its changes are; 0 is what references have'],
+  ['risk', 'risk', (value) => value.toFixed(1), 'How risky its crossings are; 0 is what references have'],
 ];
 
 export function show_references(references, picked, pick) {
