@@ -125,6 +125,11 @@ def test_a_spelling_is_cleaned_before_it_is_checked() -> None:
     assert build(Drawing, {"title": "a", "colour": "see-through"}).line.colour == "see_through"
 
 
+@pytest.mark.parametrize("typed", ["See-Through", "SEE_THROUGH", "see_through"])
+def test_names_may_be_typed_in_any_case_and_with_either_hyphen(typed: str) -> None:
+    assert build(Drawing, {"title": "a cat", "marks": ("Dark", typed)}).marks == ("dark", "see_through")
+
+
 def test_the_keys_of_a_part_are_among_those_of_its_class_with_the_defaults_it_has_there() -> None:
     found = {key.name: key for key in keys(Drawing)}
     assert list(found) == [

@@ -242,6 +242,7 @@ def test_a_table_that_knows_too_few_words_is_refused_where_it_would_be_rescaled(
     ("typed", "says"),
     [
         (["expand", "x", "--per-exampel", "8"], "no option --per-exampel; did you mean --per-example?"),
+        (["expand", "x", "--soft"], "no option --soft; polyref expand -h lists them"),  # nothing is near enough
         (["expand", "x", "--zzz"], "no option --zzz; polyref expand -h lists them"),
         (["--zzz"], "no option --zzz; polyref -h lists them"),
         (["expand", "x", "-k", "eight"], '--per-example is "eight"; give a whole number, 1 or more'),

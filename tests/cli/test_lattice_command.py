@@ -163,6 +163,15 @@ def test_a_person_is_shown_the_same_in_words(run, tmp_path: Path):
     assert others[-2:] == ["  100.00  in the lattice: a b", "          left out: it is a reference itself"]
 
 
+def test_a_file_that_was_expanded_by_soft_alignment_is_told_apart(run, captions_file):
+    expanded = captions_file.with_name("soft.jsonl")
+    run("expand", captions_file, "--align", "soft", "-o", expanded)
+    says = "soft.jsonl: was expanded by soft alignment; --align soft gives the lattices of that"
+    assert run("lattice", expanded).err.count(says) == 1
+    assert run("lattice", expanded, "--align", "soft").err == ""
+    assert run("lattice", captions_file).err == ""
+
+
 def test_text_is_written_as_utf8_whatever_the_terminal(run_apart):
     stdin = '{"id": "é", "references": ["日本語"]}\n'.encode()
     done = run_apart("lattice", "-", "--json", "--list", 1, stdin=stdin, environment={"PYTHONIOENCODING": "ascii"})

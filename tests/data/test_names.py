@@ -10,7 +10,7 @@ import pyarrow.parquet
 import pytest
 
 import polyref
-from polyref.data import Fields, WriteSettings, read, write
+from polyref.data import Fields, Input, WriteSettings, read, write
 from polyref.data.formats import documents
 from polyref.errors import InputError
 
@@ -80,6 +80,17 @@ def test_captions_of_flickr_are_put_in_order_and_written_again(tmp_path: Path):
     assert not report.not_kept
     report = write(polyref.sample_examples()[:1], tmp_path / "out", settings=WriteSettings("flickr"))
     assert report.not_kept.counts["sources that are not the id"] == 1
+
+
+def test_a_blank_first_caption_of_flickr_is_named_and_a_bad_image_is_set_aside_whole(tmp_path: Path):
+    path, aside = tmp_path / "in.txt", tmp_path / "bad.txt"
+    path.write_text("a.jpg#0\t\na.jpg#1\tsecond\nb.jpg#0\tother\n")
+    with pytest.raises(InputError, match=r"in\.txt:1: the caption is blank; give a text, or take the line out"):
+        list(read(path))
+    with aside.open("wb") as bad:
+        kept = [example.id for _, example in Input.of(str(path)).checked(bad=bad)]
+    assert kept == ["b.jpg"]
+    assert json.loads(aside.read_text())["record"] == '{"a.jpg": ["", "second"]}'
 
 
 def test_names_count_where_the_expected_ones_are_missing_and_no_other_is_possible(tmp_path: Path):

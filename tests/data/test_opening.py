@@ -12,7 +12,7 @@ import pytest
 from malformed import BYTE_ORDER_MARK
 
 from polyref.data import open_output, read_lines
-from polyref.data.opening import check_output_is_none_of
+from polyref.data.opening import check_output_is_none_of, decoded
 from polyref.errors import InputError, OutputError
 
 
@@ -121,6 +121,21 @@ def test_a_name_in_gz_is_compressed_to_the_same_bytes_each_time(tmp_path: Path):
     assert gzip.decompress(first.read_bytes()) == b"new\n" * 1000
     assert first.read_bytes() == second.read_bytes()
     assert first.read_bytes()[4:8] == bytes(4)  # gzip's place for the time
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (b"\x89PNG\r\n\x1a\n", "this is not text; name a file of examples"),
+        (bytes(range(256)), "this is not text"),
+        ("a\tcafé\n".encode("latin-1"), "not UTF-8 at byte 6 of the line; save the file as UTF-8"),
+        ("image,caption\n".encode("utf-16"), "not UTF-8 at byte 1 of the line; save the file as UTF-8"),
+    ],
+    ids=["picture", "bytes", "latin-1", "16 bits"],
+)
+def test_what_is_no_text_is_told_from_text_in_another_encoding(content: bytes, says: str):
+    with pytest.raises(InputError, match=says):
+        decoded(content, "file", 1)
 
 
 def test_a_missing_folder_is_refused(tmp_path: Path):

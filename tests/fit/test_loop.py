@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from small_runs import BATCHES, SETTINGS, Line, batch_at, batches, train, weight
 
 from polyref.errors import PolyrefError, SettingsError  # noqa: E402
 from polyref.fit import Decay, FitSettings  # noqa: E402
-from polyref.fit.loop import Step, fit  # noqa: E402
+from polyref.fit.loop import Step, fit, why_over  # noqa: E402
 
 
 def steps_of(folder: Path, **choices: object) -> list[Step]:
@@ -135,6 +136,21 @@ def test_so_many_epochs_without_gain_in_all_end_the_run(tmp_path: Path, stop_aft
     validations = [4.0, 4.0, 1.0, 2.0, 3.0, 4.0]
     told = epochs_of(tmp_path, validations=validations, decay=Decay(stop_after=stop_after), epochs=6)
     assert len(told) == epochs
+
+
+@pytest.mark.parametrize(
+    ("choices", "why"),
+    [
+        ({"epochs": 2}, "all 2 epochs are done"),
+        ({"updates": 3}, "all 3 updates are done"),
+        ({"decay": Decay(stop_after=2)}, "2 validations brought no gain (fit.decay.stop_after)"),
+        ({"recent": 1, "patience": 1}, "the last 1 validations brought no gain (fit.patience)"),
+    ],
+    ids=["epochs", "updates", "decay", "patience"],
+)
+def test_a_run_says_why_it_ended(tmp_path: Path, choices, why):
+    _, counters = train(tmp_path, validations=[4.0] * 9, **choices)
+    assert why_over(counters, replace(SETTINGS, **choices)) == why
 
 
 def test_ties_end_the_run_as_well(tmp_path: Path):

@@ -67,6 +67,13 @@ def test_a_folder_of_shards_holds_what_one_file_would(workers, captions, expecte
     assert tally.examples == EXAMPLES
 
 
+def test_a_folder_that_is_complete_is_said_to_be(captions, tmp_path):
+    said: list[str] = []
+    for _ in range(2):
+        expand_file(job_of(captions, f"{tmp_path}/out/"), say=said.append)
+    assert [line for line in said if "shards" in line] == [f"{tmp_path}/out/: shards that are there already: 3"]
+
+
 def test_the_name_tells_format_and_compression(captions, tmp_path):
     expand_file(job_of(captions, f"{tmp_path}/a/part-{{shard}}.jsonl.gz"))
     expand_file(job_of(captions, f"{tmp_path}/b/part-{{shard}}.csv"))

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 import shutil
+from difflib import get_close_matches
 from typing import Any
 
 import typer
@@ -68,7 +69,7 @@ class _Page:
 def _in_one_line(error: Any, command: str) -> str:
     """What is wrong with a command line, and what to do."""
     if hasattr(error, "possibilities"):  # an option that there is not
-        near = error.possibilities or []
+        near = get_close_matches(error.option_name, error.possibilities or [], 1, 0.7)
         return f"no option {error.option_name}; " + (f"did you mean {near[0]}?" if near else f"{command} -h lists them")
     problem = error.format_message().removesuffix(".")
     if "valid integer" in problem:

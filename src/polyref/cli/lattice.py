@@ -283,6 +283,8 @@ def lattices_of(
         first = first or example.id
         if id is not None and example.id != id:
             continue
+        if not found and align.align == "hard" and example.lattice is not None and example.lattice.penalty is not None:
+            o.say(f"{display_name(file)}: was expanded by soft alignment; --align soft gives the lattices of that")
         found = True
         texts = [reference.text for reference in example.references]
         with located(display_name(file), example.line):
