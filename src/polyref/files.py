@@ -433,11 +433,13 @@ def not_written(path: AnyPath, error: BaseException, cure: str = "") -> OutputEr
 
 @contextmanager
 def reading(path: AnyPath, problem: str = "cannot be opened", cure: str = "check the path") -> Iterator[None]:
-    """Turn an OSError into `path: cannot be opened (No such file or directory); check the path`."""
+    """Turn an OSError into `path: cannot be opened (Permission denied); check the path`."""
     try:
         yield
     except OSError as error:
-        raise InputError(f"{problem} ({words_of(error)})", cure, file=os.fspath(path)) from None
+        is_gone = error.errno == errno.ENOENT and problem == "cannot be opened"
+        said = "there is no such file" if is_gone else f"{problem} ({words_of(error)})"
+        raise InputError(said, cure, file=os.fspath(path)) from None
 
 
 def words_of(error: BaseException) -> str:

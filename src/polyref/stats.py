@@ -68,7 +68,7 @@ class _Statistics:
             self._vocabulary.update(words)
             self._distinct.add("\n".join(words))
         self._identical += len(references) - len(set(references))
-        if isinstance(example.source, str):
+        if isinstance(example.source, str) and example.source != example.id:  # else it is the name of an image
             counts["sources"][len(tokenize(example.source, self._text))] += 1
         if len(references) > 1:
             scores = leave_one_out(references)

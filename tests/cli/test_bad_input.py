@@ -96,7 +96,7 @@ ADAPTIVE = [*SOFT, "--penalty", "adaptive"]
     [
         ([*SOFT, "--encoder", "glove"], 'there is no encoder "glove"; give english, the folder of one'),
         ([*SOFT, "--encoder", "vectors:"], 'there is no encoder "vectors:"'),
-        ([*SOFT, "--encoder", "vectors:nowhere.npz"], "nowhere.npz: cannot be opened"),
+        ([*SOFT, "--encoder", "vectors:nowhere.npz"], "nowhere.npz: there is no such file"),
         (["--encoder", "english"], "--encoder has no effect without --align soft; add that, or leave it out"),
         ([*SOFT, "--similarity", "cosine", "--baseline", "0.1"], "leave it out, or set --similarity to rescaled"),
         ([*SOFT, "--baseline", "1"], "--baseline is 1.0; give a number above -1 and below 1"),

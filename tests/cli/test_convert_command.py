@@ -24,6 +24,14 @@ def assert_refused(done, says: str) -> None:
     assert says in done.err
 
 
+def test_the_output_may_be_named_as_for_other_verbs(run, captions_file, tmp_path: Path):
+    assert run("convert", captions_file, tmp_path / "a.csv").code == 0
+    assert run("convert", captions_file, "-o", tmp_path / "b.csv").code == 0
+    assert (tmp_path / "a.csv").read_bytes() == (tmp_path / "b.csv").read_bytes()
+    done = run("convert", captions_file)
+    assert (done.code, done.err) == (2, "polyref: there is an input and no output; name the output behind it\n")
+
+
 def test_a_file_is_written_in_the_format_that_its_name_tells(run, captions_file, tmp_path: Path):
     expected = list(read(captions_file))
     for name in ("out.parquet", "out.json", "out.csv", "out.tsv", "out.jsonl.zst"):

@@ -174,7 +174,7 @@ def test_updates_are_a_limit_without_one_of_epochs(run, text: Path, tmp_path: Pa
         ("--state-size", -1, "--state-size is -1"),
         ("--seed", -1, "--seed is -1; give a whole number from 0 to less than 2^32"),
         ("--clip", 0, "--clip is 0.0; give a number above 0"),
-        ("--vectors", "nothing.npz", "nothing.npz: cannot be opened"),
+        ("--vectors", "nothing.npz", "nothing.npz: there is no such file"),
         ("--without", "nothing.txt", "nothing.txt: there is no such file"),
         ("--cutoff", 1000, "no word occurs 1000 times; give more text, or a lower cut-off"),
         ("--softmax", "adaptive", "--vector-size is 8; the adaptive softmax needs 16 or more"),

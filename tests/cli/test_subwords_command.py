@@ -209,7 +209,7 @@ def test_learning_that_is_stopped_ends_and_leaves_nothing(
         (["learn", "LATIN", "FILE", "-o", "FILE", "--size", "300"], "this is the input file"),
         (["learn", "gone.txt", "-o", "out.json", "--size", "300"], "there is no such file"),
         (["apply", "FILE", "FILE"], "holds no subwords"),
-        (["apply", "gone.json", "FILE"], "cannot be opened"),
+        (["apply", "gone.json", "FILE"], "there is no such file"),
         (["apply", "SUBWORDS", "gone.txt"], "there is no such file"),
         (["apply", "SUBWORDS", "FILE", "-o", "FILE"], "this is the input file"),
         (["apply", "SUBWORDS", "LATIN"], "not UTF-8"),

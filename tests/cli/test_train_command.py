@@ -64,10 +64,10 @@ def test_keys_are_listed(run):
     ("arguments", "said"),
     [
         ([], "no recipe is given; name a TOML file"),
-        (["gone.toml"], "gone.toml: cannot be opened"),
+        (["gone.toml"], "gone.toml: there is no such file"),
         (["{recipe}", "--set", "fit.epoch=3"], 'fit.epoch is not a known key; did you mean "epochs"?'),
         (["{recipe}", "--set", "epochs"], '"epochs" sets nothing'),
-        (["{recipe}", "--override", "gone.toml"], "gone.toml: cannot be opened"),
+        (["{recipe}", "--override", "gone.toml"], "gone.toml: there is no such file"),
         (["{recipe}", "--set", "data.train=gone.jsonl"], "gone.jsonl: there is no such file"),
         (["{recipe}", "--set", "run.device=cuda"], "cuda"),
     ],

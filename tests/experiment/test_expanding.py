@@ -130,7 +130,7 @@ def test_chinese_is_expanded_by_characters(tmp_path: Path):
 def test_what_is_wrong_names_its_key_or_its_file(tmp_path: Path, path: str):
     with pytest.raises(InputError, match=r'train\.jsonl:1: "prompt" is missing'):
         expanded(path, tmp_path, per_example=5, data={"source_field": "prompt"})
-    with pytest.raises(InputError, match=r"gone\.jsonl: cannot be opened"):
+    with pytest.raises(InputError, match=r"gone\.jsonl: there is no such file"):
         expanded(str(tmp_path / "gone.jsonl"), tmp_path, per_example=5)
     with pytest.raises(SettingsError, match='there is no language model "/gone"; give english or the folder'):
         expanded(path, tmp_path, per_example=5, fluency=0.0, language_model="/gone")

@@ -203,5 +203,5 @@ def test_the_grid_of_the_page_about_experiments_can_be_read(read):
 
 
 def test_a_recipe_that_is_not_there_is_named(read):
-    with pytest.raises(PolyrefError, match=r"gone\.toml: cannot be opened"):
+    with pytest.raises(PolyrefError, match=r"gone\.toml: there is no such file"):
         read("recipe='gone.toml'\noutput='out'\n")

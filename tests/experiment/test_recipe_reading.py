@@ -226,7 +226,7 @@ def test_a_file_that_is_no_recipe_is_named(tmp_path: Path, content):
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     with pytest.raises(InputError, match=r"recipe\.toml: is not"):
         read_recipe(path)
-    with pytest.raises(PolyrefError, match=r"gone.toml: cannot be opened"):
+    with pytest.raises(PolyrefError, match=r"gone.toml: there is no such file"):
         read_recipe(tmp_path / "gone.toml")
 
 

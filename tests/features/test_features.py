@@ -217,7 +217,7 @@ def _truncated(path: Path) -> None:
 @pytest.mark.parametrize(
     ("write", "says"),
     [
-        (lambda path: None, "cannot be opened"),
+        (lambda path: None, "there is no such file"),
         (lambda path: path.write_bytes(b""), "cannot be read \\(unknown format\\); make it again"),
         (lambda path: path.write_bytes(b"cat 1 2 3\n"), "unknown format"),
         (lambda path: path.write_bytes(b"PK\x03\x04 broken"), "cannot be read"),

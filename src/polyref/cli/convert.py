@@ -13,9 +13,9 @@ from polyref.errors import SettingsError
 
 @o.from_settings()
 def convert(
-    files: o.Inputs,
-    output: Annotated[str, o.argument("OUT", "Output; its name tells the format.")],
+    files: Annotated[list[str], o.argument("FILE... OUT", "Examples in any format (see --from), and the output.")],
     *,
+    output: Annotated[str | None, o.output("Output, in the place of OUT.")] = None,
     reading: ReadSettings,
     skipping: BadSettings,
     settings: WriteSettings,
@@ -29,6 +29,10 @@ def convert(
     """  # fmt: skip
     if limit is not None and limit < 1:
         raise SettingsError(f"is {limit}", "give 1 or more", key="limit")
+    if output is None:
+        *files, output = files
+    if not files:
+        raise SettingsError("there is an input and no output", "name the output behind it")
     input, not_read = Input.of(files, reading), Losses()
     check_not_input(output, input, settings.format)
     with open_bad(skipping.skip_bad, input, output) as bad:

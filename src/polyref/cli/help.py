@@ -45,7 +45,8 @@ class _Page:
         return str(formatter.getvalue()).rstrip("\n")
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
-        return [re.sub("[{}]", "", piece) for piece in super().collect_usage_pieces(ctx)]  # type: ignore[misc]
+        pieces = [re.sub("[{}]", "", piece) for piece in super().collect_usage_pieces(ctx)]  # type: ignore[misc]
+        return [piece.removesuffix("...") if " " in piece else piece for piece in pieces]  # FILE... OUT
 
     def format_options(self: Any, ctx: Any, formatter: Any) -> None:
         groups: dict[str, list[tuple[str, str]]] = {"Arguments": [], "Options": []}  # these come first

@@ -441,5 +441,5 @@ def _powers(values: Sequence[float]) -> _Ticks:
 def _power(log10: float) -> str:
     """A number given by its logarithm, short."""
     if log10 < 5.99:
-        return f"{round(10**log10):,}"
+        return f"{round(10**log10, 1):,}".removesuffix(".0")
     return f"1e{log10:.0f}" if log10 == int(log10) else f"{10 ** (log10 % 1):.1f}e{int(log10)}"
