@@ -1,17 +1,23 @@
 """How often tests call two groups of runs different that are not: the table of docs/scores.md.
 
-In:   made-up runs with known effects of seeds, examples and single outputs. Out: a table, in per cent. Not: speed.
+In:   made-up runs with known effects of seeds, examples and single outputs; or the records of trained ones. Out: a
+      table, in per cent. Not: speed.
 
     python -m benchmarks.error_rates --tries 1000
+    python -m benchmarks.error_rates --tries 200 --records results/e2e-techniques
+
+Of records, the seeds of each cell with at least eight are divided at random into two groups of four.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
+from pathlib import Path
 
 import numpy as np
 
-from polyref.score.significance import Runs, Statistics, compare
+from polyref.score.significance import Runs, Statistics, compare, statistics_of
 from polyref.score.significance import _difference as difference_of
 from polyref.score.significance import _resampled as resampled
 
@@ -63,10 +69,43 @@ def rates(kind: str, runs: int, tries: int) -> tuple[float, float, float]:
     return bootstrap, randomisation, plain
 
 
+def trained(folder: Path, metric: str) -> dict[str, Runs]:
+    """The runs of each cell on the test set."""
+    cells: dict[str, Runs] = {}
+    for path in sorted(folder.glob("*-seed*.json")):
+        record = json.loads(path.read_text(encoding="utf-8"))
+        cells.setdefault(path.name.rpartition("-seed")[0], []).append(
+            statistics_of(record["test"]["per_example"][metric], metric)
+        )
+    return {cell: runs for cell, runs in cells.items() if len(runs) >= 8}
+
+
+def rates_of_records(runs: Runs, tries: int) -> tuple[float, float]:
+    """Of bootstrap and randomisation, for groups of the same cell."""
+    generator = np.random.default_rng(0)
+    found = np.zeros(2)
+    for attempt in range(tries):
+        order = generator.permutation(len(runs))
+        groups = [[runs[n] for n in order[first : first + 4]] for first in (0, 4)]
+        one = compare(*groups, samples=SAMPLES, seed=attempt)
+        found += np.array([one.p_bootstrap, one.p_randomisation]) <= LEVEL
+    bootstrap, randomisation = (found / tries).tolist()
+    return bootstrap, randomisation
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tries", type=int, default=1000)
-    tries = parser.parse_args().tries
+    parser.add_argument("--records", type=Path)
+    given = parser.parse_args()
+    tries = given.tries
+    if given.records is not None:
+        print(f"| significant, of {tries:,} | score | bootstrap | randomisation |\n|---|---|---:|---:|")
+        for metric in ("bleu", "cider"):
+            for cell, runs in trained(given.records, metric).items():
+                both = rates_of_records(runs, tries)
+                print(f"| {cell} | {metric} |", *(f"{rate:.1%} |" for rate in both), flush=True)
+        return
     print(f"| significant, of {tries:,} | test |", *(f"{runs} seeds |" if runs > 1 else "1 seed |" for runs in SEEDS))
     print("|---|---|" + "---:|" * len(SEEDS))
     for kind in KINDS:
