@@ -42,6 +42,7 @@ from polyref.errors import SettingsError
 
 Made = TypeVar("Made")
 _KNOWN: dict[Any, tuple[tuple[Any, Declared, Any], ...]] = {}
+_RIGHT: set[int] = set()  # the fields whose default was found to be right, by id: they are kept for good
 _GROUPS: dict[Any, str] = {}
 _NAMES = {int: "a whole number", float: "a number", bool: "true or false", str: "a string"}
 _LONGEST = 200  # characters of a value that messages quote
@@ -227,9 +228,13 @@ def _check(self: Any) -> None:
             if not isinstance(value, kind):
                 raise SettingsError(f"is {shown(value)}", f"give {kind.__name__}(...)", key=one.name)
             continue
+        if value is one.default and id(one) in _RIGHT:
+            continue
         checked = _checked(declared.key or one.name, value, kind, declared)
         if checked is not value:
             object.__setattr__(self, one.name, checked)
+        elif value is one.default:
+            _RIGHT.add(id(one))
     if hasattr(self, "check_together"):
         self.check_together()
 
