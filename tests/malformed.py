@@ -251,7 +251,7 @@ _RECORDS = {
     ),
     "a kept lattice that is a list": (
         with_kept("[[1, 2]]"),
-        '"kept" of "lattice" is a list; take the key out, or write it with polyref expand --keep-lattice',
+        '"kept" of "lattice" is a list; take the key out, or expand again and keep lattices',
     ),
     "a kept lattice without states": (
         with_kept('{"tokenizer": "words", "fold_case": true}'),

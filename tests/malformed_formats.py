@@ -157,6 +157,11 @@ _COCO = {
     "a blank caption": (coco([{"id": 1}], [{**_CAPTION, "caption": " "}]), "reference 1 is blank", 1),
     "an image without id": (coco([{"file_name": "x"}], [_CAPTION]), 'the image has no "id"', 1),
     "an image whose id is a list": (coco([{"id": [1]}], [_CAPTION]), 'the "id" of the image is [1]', 1),
+    "a key twice in an image": (
+        coco([{"id": 1, "url": "u"}], [_CAPTION]).replace(b'"url"', b'"id"'),
+        'the key "id" comes twice in an object; keep one of the two',
+        None,
+    ),
     "an image id twice": (
         coco([{"id": 1}, {"id": 2}, {"id": 1}], [_CAPTION]),
         "the image id 1 comes twice (first at place 1); give each image its own",

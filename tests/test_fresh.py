@@ -243,7 +243,7 @@ def test_an_example_with_the_lattice_of_another_one_is_named() -> None:
     assert caught.value.line == 4
     assert str(caught.value) == (
         'the example "cat": the kept lattice does not fit its references: 1 references have states, and there are 5; '
-        "run polyref expand --keep-lattice again"
+        "expand again and keep lattices"
     )
 
 

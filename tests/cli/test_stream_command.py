@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 from samples import caption_lines
 
-from polyref.data import read
+from polyref.data import read, sample_examples
+from polyref.data import write as write_examples
 from polyref.data.formats import FORMATS
 from polyref.feed import stream
 
@@ -372,9 +373,20 @@ def test_a_file_that_has_changed_is_streamed_as_it_is_now(run, file):
     assert len(table(run("stream", file).out)) == 4
 
 
+def test_pairs_that_have_no_rejected_side_are_not_counted(run, indexes, tmp_path: Path):
+    write_examples(sample_examples()[:12], tmp_path / "gold.jsonl")
+    run("expand", tmp_path / "gold.jsonl", "--keep-lattice", "-k", 6, "-o", tmp_path / "kept.jsonl")
+    done = run("stream", tmp_path / "kept.jsonl", "--format", "preference", "-o", tmp_path / "pairs.jsonl", "--json")
+    written = (tmp_path / "pairs.jsonl").read_bytes().count(b"\n")
+    assert json.loads(done.out)["pairs"] == written > 0
+    assert "pairs not written: their lattices have no sentence that the rules leave out" in done.err
+
+
 def test_a_start_at_the_end_of_an_epoch_goes_on_in_the_next(run, file, tmp_path: Path):
     assert run("stream", file, "--start", 7, "--epochs", 2).out == run("stream", file, "--epoch", 1).out
-    run("stream", file, "--start", 7, "--epochs", 2, "-o", tmp_path / "end-{epoch}.tsv")
+    done = run("stream", file, "--start", 7, "--epochs", 2, "-o", tmp_path / "end-{epoch}.tsv")
+    assert done.out.startswith(b"7 pairs in ")
+    assert run("stream", file, "--start", 3, "--epochs", 2, "-o", tmp_path / "x").out.startswith(b"11 pairs in ")
     assert [path.name for path in tmp_path.glob("end-*")] == ["end-1.tsv"]
 
 

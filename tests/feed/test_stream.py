@@ -39,6 +39,11 @@ def test_pairs_say_what_they_are():
     assert len(pairs) == 9
 
 
+def test_a_schedule_that_there_is_not_is_refused_in_the_words_of_the_call():
+    with pytest.raises(SettingsError, match=r'^schedule is "foo"; choose one of first'):
+        stream(EXAMPLES, "foo")
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_any_pair_is_what_stands_there_in_the_epoch(name):
     data = stream(EXAMPLES, name, seed=4)

@@ -69,7 +69,7 @@ def test_words_are_those_that_the_lattice_was_made_of():
 
 
 def test_states_that_are_of_other_references_are_refused():
-    with pytest.raises(InputError, match=r"does not fit its references.*polyref expand --keep-lattice again"):
+    with pytest.raises(InputError, match=r"does not fit its references.*expand again and keep lattices"):
         Branches(["a b"], KeptLattice(((1, 2, 3),), "words", True))
 
 

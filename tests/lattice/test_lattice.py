@@ -176,7 +176,7 @@ def test_states_that_cannot_be_those_of_the_references_are_refused(
     with pytest.raises(InputError) as caught:
         restore(TWO, KeptLattice(states, "words", True), engine=plain)
     problem = f"the kept lattice does not fit its references: {says}"
-    assert str(caught.value) == f"{problem}; run polyref expand --keep-lattice again"
+    assert str(caught.value) == f"{problem}; expand again and keep lattices"
 
 
 def test_equal_references_must_have_equal_states(plain: Engine) -> None:

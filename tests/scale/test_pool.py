@@ -149,6 +149,25 @@ def test_workers_that_never_get_to_work_end_the_run():
         list(in_order(iter(range(100)), die_at_the_start, workers=2, lost=lambda task: task))
 
 
+@dataclass(frozen=True)
+class DieAtFirst:
+    """Die while becoming ready, so many times in all."""
+
+    folder: Path
+    times: int
+
+    def __call__(self) -> Callable[[int], int]:
+        if len(list(self.folder.iterdir())) < self.times:
+            (self.folder / str(os.getpid())).touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return int
+
+
+def test_workers_that_die_before_they_begin_a_task_do_not_count_against_it(tmp_path: Path):
+    assert list(in_order(iter(range(8)), DieAtFirst(tmp_path, 8), workers=2)) == list(range(8))
+    assert len(list(tmp_path.iterdir())) >= 8
+
+
 def test_a_dead_worker_is_the_fault_of_its_task_alone():
     tasks = iter(range(6))
     done = as_done(lambda: next(tasks, None), Double(deadly=3), workers=2, every=60.0)

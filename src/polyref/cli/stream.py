@@ -158,7 +158,8 @@ class _Target:
             each = [epochs[n : n + 1] for n in range(len(epochs))] if _EPOCH in self.output else [epochs]
             files = [path for together in each for path in self._write_lines(stream, together)]
         shares = [stream.schedule.share(epoch, self.share.rank, self.share.ranks) for epoch in epochs]
-        pairs = sum(shares) - self.share.start
+        pairs = sum(shares) - (self.share.start if self.share.epoch in epochs else 0)
+        pairs -= stream.rejected.missing if self.format == "preference" else 0
         return {"epochs": list(epochs), "pairs": pairs, "format": self.format, "files": files}
 
     def _is_at_end(self, stream: Stream) -> bool:

@@ -77,6 +77,10 @@ def as_page(drawn: Sequence[Drawn], title: str, theme: ThemeName = "auto") -> st
         [one] = drawn
         heading = [f"<h1>{_in_full(title)}</h1>", _note(one)]
         return document(title, ['<div class="one">', *heading, one.body, "</div>", "<details>", *how], theme)
+    if any('class="failure"' in one.body for one in drawn):
+        how.insert(
+            -1, "<p>A failure is a sentence that a reader found wrong: nobody writes so, or it says something else.</p>"
+        )
     body = [f"<h1>{_in_full(title)}</h1>", "<details open>", *how]
     choices = _choices([one.facets for one in drawn])
     body += [*_find(choices), '<nav aria-label="Contents">']

@@ -25,7 +25,7 @@ from polyref.errors import PolyrefError
 from polyref.example import Example
 from polyref.explore.analysis import Analyst
 from polyref.explore.asking import LookSettings, Question
-from polyref.scale.pool import WorkerDiedError, start_worker
+from polyref.scale.pool import Begun, WorkerDiedError, start_worker
 
 PATIENCE = 0.5  # seconds that an answer which nobody waits for may take
 MOST_WAITING = 1000
@@ -124,7 +124,7 @@ class Crew:
             number, answer = 1, WorkerDiedError()
             self._end(worker)
             self._start()
-        if number == 0:
+        if number == 0 or answer is Begun:
             return
         job, worker.job = worker.job, None
         if job is not None and not job.answer.done():

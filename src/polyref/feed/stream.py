@@ -311,7 +311,11 @@ def stream(
         fresh = FreshSettings(fresh)
     if not isinstance(soft, SoftSettings):
         soft = SoftSettings(soft)
-    drawn = ScheduleSettings(cast("ScheduleName", schedule), order, seed, draw, gold_share)
+    try:
+        drawn = ScheduleSettings(cast("ScheduleName", schedule), order, seed, draw, gold_share)
+    except SettingsError as error:
+        error.key = error.key.replace("name", "schedule")  # which recipes call the name
+        raise
     settings = StreamSettings(drawn, limit, gold_only, fresh, weights, weight_power, soft)
     if _is_path(data):
         where = None if index is None else Path(index)

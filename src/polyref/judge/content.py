@@ -90,7 +90,7 @@ def restored_rules(lattice: Lattice, kept: Sequence[tuple[int, ...]]) -> Rules:
     is_known = max([len(kept), *map(len, kept)]) <= room
     is_known = is_known and all(word < size for rule in content for word in rule.adding)
     if not is_known or any(rules.broken(reference) is not None for reference in references):
-        problem, cure = "the kept rules do not fit its references", "run polyref expand --keep-lattice again"
+        problem, cure = "the kept rules do not fit its references", "expand again and keep lattices"
         raise InputError(problem, cure)
     return rules
 

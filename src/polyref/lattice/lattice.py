@@ -430,5 +430,5 @@ def _checked_states(numbering: Numbering, kept: Sequence[tuple[int, ...]], line:
 
 
 def _refused(problem: str, line: int | None) -> InputError:
-    cure = "run polyref expand --keep-lattice again"
+    cure = "expand again and keep lattices"
     return InputError(f"the kept lattice does not fit its references: {problem}", cure, line=line)

@@ -148,8 +148,12 @@ def as_done(
                 yield None
 
 
+class Begun:
+    """Stands for a result when a worker begins a task: if it dies before that, it is not because of the task."""
+
+
 def start_worker(set_up: Callable[[], Callable[[Any], Any]]) -> tuple[BaseProcess, Connection]:
-    """A process that answers each (number, task) with (number, `set_up()(task)`), or with what that raises."""
+    """A process that answers each (number, task): (number, Begun), then (number, what `set_up()(task)` gives or raises)."""
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
     with _calm_start():
@@ -166,6 +170,7 @@ class _Worker:
     process: BaseProcess
     connection: Connection
     tasks: dict[int, Any] = field(default_factory=dict)  # that it has not answered yet, in their order
+    begun: int | None = None  # the last one that it has begun
 
     def give(self, number: int, task: object) -> None:
         self.tasks[number] = task
@@ -215,12 +220,15 @@ class _Team:
                 except (EOFError, OSError):
                     yield from self._replace(place)
                 else:
+                    if result is Begun:
+                        worker.begun = number
+                        continue
                     self._in_a_row = 0
                     del worker.tasks[number]
                     yield number, result
 
     def _replace(self, place: int) -> Iterator[tuple[int, WorkerDiedError]]:
-        """Another worker in the place of one that died, with its tasks. It died of the first of them, if of any."""
+        """Another worker in the place of one that died, with its tasks. It died of the one that it had begun."""
         dead = self._workers[place]
         self._in_a_row += 1
         if self._in_a_row > _DEATHS_IN_A_ROW:
@@ -231,9 +239,8 @@ class _Team:
         dead.connection.close()
         dead.process.kill()
         dead.process.join()
-        suspect = next(iter(dead.tasks), None)
         for number, task in dead.tasks.items():
-            self._deaths[number] += number == suspect
+            self._deaths[number] += number == dead.begun
             if self._deaths[number] < _DEATHS_EACH:
                 self._workers[place].give(number, task)
             else:
@@ -282,14 +289,19 @@ def _serve(connection: Connection, set_up: Callable[[], Callable[[Any], Any]]) -
         number, task = tasks.get()
         try:
             work = work or set_up()
+            _tell(connection, (number, Begun))
             result = work(task)
         except Exception as error:
             error.add_note(f"In a worker process:\n{traceback.format_exc()}")
             result = error
-        try:
-            connection.send((number, result))
-        except OSError:
-            _leave()
+        _tell(connection, (number, result))
+
+
+def _tell(connection: Connection, message: tuple[int, Any]) -> None:
+    try:
+        connection.send(message)
+    except OSError:
+        _leave()
 
 
 def _listen(connection: Connection, tasks: SimpleQueue[tuple[int, Any]]) -> None:

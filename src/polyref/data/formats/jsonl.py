@@ -71,12 +71,13 @@ class Fields:
 def json_of(text: str, name: str, line: int | None = None, *, cure: str = ONE_OBJECT, strict: bool = True) -> Any:
     """The value of a line with this number, or of a whole document; an InputError that says what is wrong with it.
 
-    `strict` refuses NaN and Infinity, which Python's reader would let pass.
+    `strict` refuses NaN and Infinity, which Python's reader would let pass; in a document also a key that an object has
+    twice. (Of a record, `check_keys` looks at that.)
     """
     try:
         if line is not None:
             _check_nesting(text)
-        value = (_STRICT if strict else _DECODER).decode(text)
+        value = (_DECODER if not strict else _STRICT if line is not None else _ONCE).decode(text)
         if line is not None and ("\\ud" in text or "\\uD" in text):  # only such an escape can be half a surrogate pair
             check_characters(value)
         return value
@@ -110,7 +111,7 @@ def _no_constant(name: str) -> NoReturn:
 
 # One decoder and one encoder for all: json.loads and json.dumps make new ones at every call with settings.
 _STRICT, _DECODER = json.JSONDecoder(parse_constant=_no_constant), json.JSONDecoder()
-_ONCE = json.JSONDecoder(object_pairs_hook=lambda pairs: _once(pairs))
+_ONCE = json.JSONDecoder(object_pairs_hook=lambda pairs: _once(pairs), parse_constant=_no_constant)
 dump = json.JSONEncoder(ensure_ascii=False).encode
 _dump_closely = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
@@ -342,7 +343,7 @@ def _kept(value: Any, references: int) -> KeptLattice | None:
     if value is None:
         return None
     what = f'"{KEPT}" of "{LATTICE}"'
-    cure = "take the key out, or write it with polyref expand --keep-lattice"
+    cure = "take the key out, or expand again and keep lattices"
     states = _need(_need(value, dict, what, cure).get("states"), list, f'"states" in {what}', cure)
     if len(states) != references:
         raise InputError(f'"states" in {what} is for {len(states)} references, and there are {references}', cure)
