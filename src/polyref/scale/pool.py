@@ -153,7 +153,7 @@ class Begun:
 
 
 def start_worker(set_up: Callable[[], Callable[[Any], Any]]) -> tuple[BaseProcess, Connection]:
-    """A process that answers each (number, task): (number, Begun), then (number, what `set_up()(task)` gives or raises)."""
+    """A process that answers (number, task) with (number, Begun), then with what `set_up()(task)` gives or raises."""
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
     with _calm_start():
