@@ -136,7 +136,7 @@ def test_a_number_that_is_no_unit_is_refused(learned: Subwords, number: int):
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        (None, "cannot be opened"),
+        (None, "there is no such file"),
         (b"\xff\xfe", "holds no subwords"),
         (b"{}", "holds no subwords"),
         (b"not JSON", "holds no subwords"),
