@@ -57,9 +57,7 @@ def on_page_markdown(markdown: str, *, page: Any, config: Any, files: Files) -> 
     def relinked(found: re.Match[str]) -> str:
         """A link as the site needs it: to a page of the site, or, to any other file, its path as text."""
         target = os.path.normpath(origin / found["path"])
-        if (ROOT / target).is_dir():
-            return f"{found['text'][1:-1]} (`{target}`)"
-        if not (ROOT / target).is_file():
+        if not (ROOT / target).exists():
             return found[0]
         if target not in MADE_OF and not target.startswith("docs/"):
             return f"{found['text'][1:-1]} (`{target}`)"

@@ -31,11 +31,12 @@ from polyref.encode.network import (
     Floats,
     Ints,
     Output,
+    Part,
     States,
     on_grid,
     output_shapes,
-    place_scaled,
     run,
+    side_by_side,
 )
 from polyref.errors import InputError, SettingsError
 from polyref.files import write_whole, writing
@@ -344,7 +345,7 @@ class ContextEncoder:
         """
         share, words = self._share, read.words
         before, behind = read.forward.of_word[~read.is_first], read.backward.of_word[~read.is_last]
-        parts: list[tuple[Floats, Any, Ints, float]]
+        parts: list[Part]
         if self._centre:
             centre = self._weights["centre.states"].astype(np.float32)
             own = self._weights["centre.own"].astype(np.float32)
@@ -357,18 +358,9 @@ class ContextEncoder:
             both = np.concatenate([read.forward.distinct[before], read.backward.distinct[behind]], axis=1)
             own, none = (np.zeros(rows.shape[1], np.float32) for rows in (read.own, both))
             parts = [(read.own, own, words, share), (both, none, np.arange(len(both)), 1 - share)]
-        parts = [part for part in parts if part[-1] > 0]
-        halves, first = np.empty((len(words), sum(rows.shape[1] for rows, *_ in parts)), np.uint16), 0
-        place = place_scaled
-        if self._is_compiled:
-            from polyref.encode import kernels  # which needs the compiler
-
-            place = kernels.place_scaled
-        for rows, centre, places, part in parts:
-            place(rows, centre, np.sqrt(part), places, halves, first)
-            first += rows.shape[1]
+        vectors = side_by_side([part for part in parts if part[-1] > 0], len(words), compiled=self._is_compiled)
         known = read.rows[read.words] >= 0
-        return map(Encoding, np.split(halves.view(np.float16), read.ends[:-1]), np.split(known, read.ends[:-1]))
+        return map(Encoding, np.split(vectors, read.ends[:-1]), np.split(known, read.ends[:-1]))
 
     @property
     def _is_compiled(self) -> bool:

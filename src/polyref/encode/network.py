@@ -31,6 +31,7 @@ Floats = npt.NDArray[np.float32]
 Doubles = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Weights = Mapping[str, npt.NDArray[Any]]
+Part = tuple[Floats, Floats, Ints, float]  # rows, what is taken from each, the row of each word, and a share
 Step = Callable[[Floats, Floats, Ints, Floats, Floats], None]
 
 
@@ -156,6 +157,20 @@ def plain_step(product: Floats, read: Floats, rows: Ints, cell: Floats, state: F
     new = _tanh(gates[:, 2 * size : 3 * size])
     cell[:] = keep * cell + enter * new
     state[:] = np.rint(leave * _tanh(cell) * np.float32(1 / STATE_STEP)) * np.float32(STATE_STEP)
+
+
+def side_by_side(parts: Sequence[Part], count: int, *, compiled: bool) -> npt.NDArray[np.float16]:
+    """Vectors, one row per word, of some parts, each as long as the square root of its share."""
+    halves, first = np.empty((count, sum(rows.shape[1] for rows, *_ in parts)), np.uint16), 0
+    place: Callable[..., None] = place_scaled
+    if compiled:
+        from polyref.encode import kernels  # which needs the compiler
+
+        place = kernels.place_scaled
+    for rows, centre, places, share in parts:
+        place(rows, centre, np.sqrt(share), places, halves, first)
+        first += rows.shape[1]
+    return halves.view(np.float16)
 
 
 def place_scaled(

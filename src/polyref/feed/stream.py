@@ -314,7 +314,7 @@ def stream(
     try:
         drawn = ScheduleSettings(cast("ScheduleName", schedule), order, seed, draw, gold_share)
     except SettingsError as error:
-        error.key = error.key.replace("name", "schedule")  # which recipes call the name
+        error.key = "schedule" if error.key == "name" else error.key  # as recipes call it
         raise
     settings = StreamSettings(drawn, limit, gold_only, fresh, weights, weight_power, soft)
     if _is_path(data):
