@@ -8,8 +8,9 @@ Not:  files, workers (scale/).
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import chain, cycle, islice
 from time import perf_counter
 from typing import Any, Literal
@@ -22,17 +23,18 @@ from polyref.example import Example, LatticeSummary, PseudoReference
 from polyref.judge import (
     EXAMPLES_READ,
     READ_CAUSES,
-    Chosen,
     JudgeSettings,
     LanguageModel,
+    OfOne,
     Reader,
+    Together,
     Usage,
     choose,
     choose_read,
     kept_rules,
     rules_of,
 )
-from polyref.lattice import AutoEngine, Engine, Lattice, SearchSettings, keep, merge, prepare, tokenized
+from polyref.lattice import AutoEngine, CompiledEngine, Engine, Lattice, SearchSettings, keep, merge, prepare, tokenized
 from polyref.settings import part, setting, settings
 from polyref.stats import Tally
 from polyref.text import TextSettings, Tokens
@@ -173,9 +175,51 @@ def expand_chunk(
     started = perf_counter()
     baseline, encodings = prepare(settings.align, tools.encoder, [words for example in tokens for words in example])
     tally.spend("encode", started)
-    lattices = _lattices(tokens, encodings, baseline, settings, tools, tally)
-    chosen = _chosen(lattices, examples, settings, tools, tally)
-    return [_with_result(example, *found, settings, tally) for example, found in zip(examples, chosen, strict=True)]
+    wanted = [settings.per_example - len(example.references) for example in examples]
+    together = _together(tokens, settings, tools)
+    if together is None:
+        lattices = _lattices(tokens, encodings, baseline, settings, tools, tally)
+        found = _chosen(lattices, wanted, settings, tools, tally)
+    else:
+        started = perf_counter()
+        vectors = None if encodings is None else list(encodings)
+        tally.spend("encode", started)
+        found = _chosen_together(together, tokens, vectors, baseline, wanted, settings, tools, tally)
+    return [_with_result(example, *of_one, settings, tally) for example, of_one in zip(examples, found, strict=True)]
+
+
+def _together(tokens: Sequence[Sequence[Tokens]], settings: ExpandSettings, tools: Tools) -> Together | None:
+    """What chooses from these examples at once; None if they must be merged and searched one by one."""
+    if settings.keep_lattice or settings.reads:
+        return None
+    engine = tools.engine.ready(tokens) if isinstance(tools.engine, AutoEngine) else tools.engine
+    if not isinstance(engine, CompiledEngine):
+        return None
+    usage = None if settings.judging.judge == "bleu" else tools.usage
+    together = Together(engine, settings.align, settings.text, settings.search, usage)
+    return together if together.can_take(tokens) else None
+
+
+def _chosen_together(
+    together: Together,
+    tokens: Sequence[Sequence[Tokens]],
+    vectors: Sequence[Encoding] | None,
+    baseline: float,
+    wanted: Sequence[int],
+    settings: ExpandSettings,
+    tools: Tools,
+    tally: Tally,
+) -> Iterator[tuple[OfOne, Callable[[], Lattice]]]:
+    """What is chosen of each example, and how to have its lattice, which was not needed for that."""
+    started = perf_counter()
+    found = together.choose(tokens, vectors, baseline, wanted)
+    tally.spend("search", started)
+    first = 0
+    for references, of_one, count in zip(tokens, found, wanted, strict=True):
+        own = None if vectors is None else iter(vectors[first : first + len(references)])
+        first += len(references)
+        lattices = _lattices([references], own, baseline, settings, tools, tally)
+        yield (of_one, partial(next, lattices)) if of_one else next(_chosen(lattices, [count], settings, tools, tally))
 
 
 def _lattices(
@@ -203,10 +247,9 @@ def _lattices(
 
 
 def _chosen(
-    lattices: Iterator[Lattice], examples: Sequence[Example], settings: ExpandSettings, tools: Tools, tally: Tally
-) -> Iterator[tuple[Lattice, Chosen]]:
-    """Each lattice with the best new sentences that are read off it."""
-    wanted = [settings.per_example - len(example.references) for example in examples]
+    lattices: Iterator[Lattice], wanted: Sequence[int], settings: ExpandSettings, tools: Tools, tally: Tally
+) -> Iterator[tuple[OfOne, Callable[[], Lattice]]]:
+    """What is chosen of each lattice, and the lattice."""
     reader = tools.reader(settings)
     if reader is None:
         # One lattice at a time, so that no more than one is kept.
@@ -214,44 +257,54 @@ def _chosen(
             started = perf_counter()
             chosen = choose(lattice, count, settings.search)
             tally.spend("search", started)
-            yield lattice, chosen
+            yield OfOne.of(chosen, lattice), partial(_given, lattice)
     else:
         together = list(lattices)
         started = perf_counter()
         of_each = choose_read(together, wanted, reader, settings.search)
         tally.spend("search", started)
-        yield from zip(together, of_each, strict=True)
+        for lattice, chosen in zip(together, of_each, strict=True):
+            yield OfOne.of(chosen, lattice), partial(_given, lattice)
 
 
-def _with_result(example: Example, lattice: Lattice, chosen: Chosen, settings: ExpandSettings, tally: Tally) -> Example:
+def _given(lattice: Lattice) -> Lattice:
+    return lattice
+
+
+def _with_result(
+    example: Example, of_one: OfOne, lattice: Callable[[], Lattice], settings: ExpandSettings, tally: Tally
+) -> Example:
+    chosen, sentences, _, penalty = of_one
     pseudo = chosen.pseudo_references
     short = settings.per_example - len(example.references) - len(pseudo)
+    why = None
     if short > 0:
+        why = _why_short(of_one, lattice, settings.search)
         pseudo = fill_up(example, pseudo, short, settings)
-    why = _why_short(lattice, chosen, settings.search) if short > 0 else None
-    tally.count(example, pseudo, sentences=lattice.count, exact=chosen.exact, short=why)
+    tally.count(example, pseudo, sentences=sentences, exact=chosen.exact, short=why)
     for cause, count in chosen.left_out.items():
         tally.left_out[cause] += count
     kept = None
     if settings.keep_lattice:
-        kept = keep(lattice, None if lattice.rules is None else kept_rules(lattice.rules))
-    summary = LatticeSummary(lattice.count, lattice.penalty, chosen.exact, kept)
+        whole = lattice()
+        kept = keep(whole, None if whole.rules is None else kept_rules(whole.rules))
+    summary = LatticeSummary(sentences, penalty, chosen.exact, kept)
     # As `replace` would, which takes five times as long.
     id, source, references = example.id, example.source, example.references
     return Example(id, source, references, pseudo, summary, example.record, example.line, example.as_read)
 
 
-def _why_short(lattice: Lattice, chosen: Chosen, search: SearchSettings) -> str:
+def _why_short(of_one: OfOne, lattice: Callable[[], Lattice], search: SearchSettings) -> str:
     """Why an example gives too few sentences, so that a person knows what would give more."""
-    found = len(chosen.pseudo_references)
-    if found == lattice.new:
+    chosen, found = of_one.chosen, len(of_one.chosen.pseudo_references)
+    if found == of_one.new:
         return "no_more"
     if not chosen.exact:
         return "cut_short"
     if search.min_bleu == 0 or READ_CAUSES & chosen.left_out.keys():
         return "left_out"
     any_bleu = replace(search, min_bleu=0, node_budget=min(search.node_budget, _NODES_FOR_A_REASON))
-    return "low_bleu" if len(lattice.search(found + 1, any_bleu).lengths) > found else "left_out"
+    return "low_bleu" if len(lattice().search(found + 1, any_bleu).lengths) > found else "left_out"
 
 
 def fill_up(

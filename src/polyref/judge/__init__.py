@@ -6,6 +6,7 @@ A module imports only from those before it in this order:
     content    the rules of an example, which the search applies
     seams      how well a sentence holds together, by a language model
     choice     the best sentences that pass, or that the rules leave out
+    together   the best sentences of many examples at once
 """
 
 from polyref.judge.choice import (
@@ -23,6 +24,7 @@ from polyref.judge.choice import (
     written,
 )
 from polyref.judge.content import Judge, JudgeSettings, explain, kept_rules, restored_rules, rules_of
+from polyref.judge.together import OfOne, Together
 from polyref.judge.usage import EXAMPLES_READ, Usage
 
 __all__ = [
@@ -35,7 +37,9 @@ __all__ = [
     "JudgeSettings",
     "LanguageModel",
     "LeftOut",
+    "OfOne",
     "Reader",
+    "Together",
     "Usage",
     "choose",
     "choose_read",

@@ -139,7 +139,7 @@ def judged(lattice: Lattice, found: Found, verdicts: Sequence[Verdict]) -> Itera
 def choose(lattice: Lattice, wanted: int, search: SearchSettings) -> Chosen:
     """The best new sentences of one lattice, without a reader."""
     found = lattice.search(wanted, search)
-    return Chosen(tuple(written(lattice, found)), found.exact, _left_out(found))
+    return Chosen(tuple(written(lattice, found)), found.exact, named_causes(found.left_out))
 
 
 def choose_read(
@@ -173,7 +173,7 @@ def choose_read(
             exact = found[k].exact and (is_enough or len(said) < asked[k])
             seen = said[: passing[-1] + 1] if is_enough else said
             causes = Counter([verdict.cause for verdict in seen if verdict.cause is not None])
-            chosen[k] = Chosen(pseudo, exact, _left_out(found[k]) | causes)
+            chosen[k] = Chosen(pseudo, exact, named_causes(found[k].left_out) | causes)
         waiting = again
     return chosen
 
@@ -211,6 +211,6 @@ def left_out(lattice: Lattice, wanted: int, search: SearchSettings) -> tuple[Lef
     return tuple([LeftOut(texts[n], bleus[n], explain(lattice, words[n]) or "") for n in breaking])
 
 
-def _left_out(found: Found) -> dict[str, int]:
+def named_causes(left_out: Sequence[int]) -> dict[str, int]:
     """What rules have left out, by cause."""
-    return {cause: count for cause, count in zip(CAUSES, found.left_out, strict=True) if count}
+    return {cause: count for cause, count in zip(CAUSES, left_out, strict=True) if count}

@@ -257,7 +257,7 @@ class WordTables(dict[str, int]):
 
     def __missing__(self, word: str) -> int:
         facts, row = facts_of(word), len(self)
-        self._flags.add([facts.negates | facts.is_mark << 1])
+        self._flags.add([facts.negates | facts.is_mark << 1 | facts.is_paired << 2])
         self._of_word.add([self._part(part) for part in facts.parts])
         self._parts_first.add([self._of_word.size])
         if facts.is_paired:

@@ -8,7 +8,7 @@ Not:  the algorithms (align/, plain/, compiled/).
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Sized
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate, chain, pairwise
@@ -103,11 +103,13 @@ class CompiledEngine:
         compiled.before_loading(say)
         with compiled.alone():
             import polyref.align.kernels
+            import polyref.lattice.compiled.chunk
             import polyref.lattice.compiled.content
             import polyref.lattice.compiled.search
             import polyref.score.kernels
 
         self._align = polyref.align.kernels
+        self.chunk = polyref.lattice.compiled.chunk
         self.content = polyref.lattice.compiled.content
         self._automaton = polyref.lattice.compiled.automaton
         self._search = polyref.lattice.compiled.search
@@ -222,6 +224,14 @@ class AutoEngine:
         if compiled.is_cached():
             return True
         return not compiled.compiles_beside(self.say) and total > _CELLS_BEFORE_COMPILING
+
+    def ready(self, examples: Sequence[Sequence[Sized]]) -> Engine | None:
+        """The fastest engine, if it is loaded or worth loading for all these examples together."""
+        if "_fastest" not in self.__dict__:
+            cells = sum([alignment_cells(list(map(len, references))) for references in examples])
+            if not self.wants_kernels(cells):
+                return None
+        return self._fastest
 
     def choose(self, references: Sequence[Sequence[int]], share: float = 1.0) -> Engine:
         """The engine for an example with these references, of which this share of the usual work is to be done."""

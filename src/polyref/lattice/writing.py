@@ -17,14 +17,13 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import chain, pairwise
+from itertools import accumulate, chain, pairwise
 from operator import add, itemgetter
 
 from polyref.text import TextSettings, Tokens, tokenize
 from polyref.text.casing import Casing, opening_places
 from polyref.text.tokens import CLOSING, OPENING, TRANSPARENT, is_mark, is_ordinary, needs_no_space, parts_words
 
-_LAST_MARKS = ".!?"
 _OPENER = re.compile(r"(?<=[.!?] )\S+")
 NONE = -1  # stands before the first arc of a sentence, and behind the last one
 
@@ -50,13 +49,11 @@ class Writer:
         # No word holds a line's end, so all sentences are written in one go.
         if not self._plain:
             return "".join(self._written(path)).split("\n")[:-1]
-        together = "".join(itemgetter(*path)(self._plain_pieces)) if path else ""
+        together = _joined(self._plain_pieces, path)
         texts = together.split("\n")[:-1]
-        # In plain references, these marks end a sentence. Where one no longer does, another sentence opens behind it.
-        if sum(map(together.count, _LAST_MARKS)) != sum([text[-1] in _LAST_MARKS for text in texts]):
-            for number, text in enumerate(texts):
-                if ". " in text or "! " in text or "? " in text:
-                    texts[number] = _OPENER.sub(self._opener, text)
+        # In plain references, a mark ends a sentence. Where it no longer does, another sentence opens behind it.
+        if ends_inside(together):
+            texts = [_OPENER.sub(self._opener, text) if ends_inside(text) else text for text in texts]
         return texts
 
     def _opener(self, found: re.Match[str]) -> str:
@@ -73,22 +70,22 @@ class Writer:
 
     def piece(self, before: int, arc: int) -> str:
         """What is written for an arc behind another one, -1 at the beginning: its word with the space before it."""
-        pair = before, arc
+        ordinary, pair = self._ordinary[arc] if self._ordinary[before] else "", (before, arc)
+        if len(ordinary) > 1:
+            return ordinary
         if pair not in self._known:
-            self._learn(pair)
+            self._known[pair], sure = self._arc_piece(*pair)
+            if not sure:
+                self._doubtful.add(pair)
         return self._known[pair]
-
-    def _learn(self, pair: tuple[int, int]) -> None:
-        self._known[pair], sure = self._arc_piece(*pair)
-        if not sure:
-            self._doubtful.add(pair)
 
     def _written(self, path: Sequence[int]) -> list[str]:
         """Every word with the space before it, and a line's end behind each sentence."""
-        pairs = list(zip([NONE, *path], path, strict=False))
-        for pair in set(pairs).difference(self._known):
-            self._learn(pair)
-        pieces = list(map(self._known.__getitem__, pairs))
+        ordinary, known, pieces, before = self._ordinary, self._known, [], NONE
+        for arc in path:
+            is_certain = ordinary[before] and len(ordinary[arc]) > 1  # as most are
+            pieces.append(ordinary[arc] if is_certain else known.get((before, arc)) or self.piece(before, arc))
+            before = arc
         if self._quotes:
             self._behind_quotes(pieces, path)
         if self._doubtful:
@@ -122,18 +119,9 @@ class Writer:
     @cached_property
     def _plain_pieces(self) -> list[str]:
         """Each arc's word with the space before it, for plain references: it takes it along, wherever it lands."""
-        pieces: list[str] = []
-        for tokens in self.references:
-            pieces += map(add, tokens.spaces, tokens.surfaces)
-        if len({tokens.surfaces[0][0].isupper() for tokens in self.references}) > 1:
-            # "A" and "a" may be one word: it is written as most references have it.
-            openers: dict[tuple[str, int], list[int]] = {}  # the first words that are one arc of the lattice
-            for place, tokens in self._firsts.items():
-                openers.setdefault((tokens.words[0], self.after[place]), []).append(place)
-            for places in openers.values():
-                surface = _most_frequent([pieces[place] for place in places])
-                for place in places:
-                    pieces[place] = surface
+        pieces = _pieces(self.references)
+        if not _begin_alike(self.references):
+            _spell_openers(pieces, self._firsts, self.after)
         return [*[pieces[place] for place in self.origin], "\n"]
 
     # -- one word behind another ------------------------------------------------------------------------------
@@ -146,15 +134,20 @@ class Writer:
         if before == NONE:
             return self._piece(NONE, place, opening=True)
         last_place = self.origin[before]
-        word, surface = self._words[place], self._surfaces[place]
-        if (
-            self._spaces[place] == " "
-            and surface == word
-            and is_ordinary(word)
-            and is_ordinary(self._words[last_place])
-        ):
-            return " " + surface, True
         return self._piece(last_place, place, opening=last_place + 1 in self._openings)
+
+    @cached_property
+    def _ordinary(self) -> list[str]:
+        """What is written for each arc behind an ordinary word, if that is certain: its word behind a space.
+
+        Otherwise, a space for an ordinary word, and nothing for another one; nor for what stands before the first arc.
+        """
+        found = []
+        for place in self.origin:
+            word = self._words[place]
+            is_certain = self._surfaces[place] == word and self._spaces[place] == " "
+            found.append((" " + word if is_certain else " ") if is_ordinary(word) else "")
+        return [*found, ""]
 
     def _piece(self, before: int, place: int, opening: bool) -> tuple[str, bool]:
         """The same for words that are not ordinary ones, given by their places."""
@@ -283,6 +276,55 @@ class Writer:
                 spaced += bool(self._spaces[place])
                 glued += not self._spaces[place]
         return " " if spaced > glued else ""
+
+
+# -- plain references -------------------------------------------------------------------------------------------------
+
+
+def plain_texts(examples: Sequence[Sequence[Tokens]], after: Sequence[int], path: Sequence[int]) -> list[str]:
+    """Sentences of many examples as texts, those of plain references as a Writer has them unless one `ends_inside`.
+
+    Their words are the places of all references, counted through; a state of -1 marks a reference that equals another.
+    """
+    pieces = _pieces([tokens for references in examples for tokens in references])
+    first = 0
+    for references in examples:
+        if not _begin_alike(references):
+            firsts = zip(accumulate(map(len, references), initial=first), references, strict=False)
+            _spell_openers(pieces, {place: tokens for place, tokens in firsts if after[place] >= 0}, after)
+        first += sum([len(tokens.words) for tokens in references])
+    return _joined([*pieces, "\n"], path).split("\n")[:-1]
+
+
+def ends_inside(text: str) -> bool:
+    """Whether a sentence ends inside of a text, and another one opens."""
+    return ". " in text or "! " in text or "? " in text
+
+
+def _pieces(references: Sequence[Tokens]) -> list[str]:
+    """Each word with the space before it."""
+    spaces = chain.from_iterable([tokens.spaces for tokens in references])
+    return list(map(add, spaces, chain.from_iterable([tokens.surfaces for tokens in references])))
+
+
+def _begin_alike(references: Sequence[Tokens]) -> bool:
+    """Whether all of the references begin with a capital, or none."""
+    return len({tokens.surfaces[0][0].isupper() for tokens in references}) == 1
+
+
+def _spell_openers(pieces: list[str], firsts: dict[int, Tokens], after: Sequence[int]) -> None:
+    """Where "A" and "a" at the beginning of references are one word, write it as most of them do."""
+    openers: dict[tuple[str, int], list[int]] = {}  # the first words that are one arc of the lattice
+    for place, tokens in firsts.items():
+        openers.setdefault((tokens.words[0], after[place]), []).append(place)
+    for places in openers.values():
+        surface = _most_frequent([pieces[place] for place in places])
+        for place in places:
+            pieces[place] = surface
+
+
+def _joined(pieces: Sequence[str], path: Sequence[int]) -> str:
+    return "".join(itemgetter(*path)(pieces)) if path else ""
 
 
 def _most_frequent(forms: Sequence[str]) -> str:

@@ -118,7 +118,7 @@ def totals_product(length: int, order: int) -> int:
 
 
 @lru_cache(maxsize=1 << 16)
-def _value(length: int, closest: int, product: int) -> float:
+def bleu_value(length: int, closest: int, product: int) -> float:
     """The score of a sentence, given the closest reference length. Few are so different that they are not met again."""
     brevity = 100.0 * math.exp(min(0.0, 1.0 - closest / length))
     return brevity * math.sqrt(math.sqrt(product / totals_product(length, MAX_ORDER)))
@@ -158,7 +158,7 @@ class BleuScale:
 
     def value(self, length: int, product: int) -> float:
         """The score of a sentence of order 4, 0 to 100."""
-        return _value(length, self.closest(length), product)
+        return bleu_value(length, self.closest(length), product)
 
     def score(self, matches: Matches) -> float:
         """The score of a sentence; 0 where an order has no match."""
@@ -168,7 +168,7 @@ class BleuScale:
         """The scores of many sentences; those of a lower order score 0."""
         closest = {length: self.closest(length) for length in set(lengths)}
         return [
-            _value(length, closest[length], product) if order == MAX_ORDER else 0.0
+            bleu_value(length, closest[length], product) if order == MAX_ORDER else 0.0
             for length, order, product in zip(lengths, orders, products, strict=True)
         ]
 

@@ -52,6 +52,7 @@ _ASCII = re.compile(
 # What most captions are: such words are written alike wherever they land.
 _PLAIN = re.compile(r"(?:[A-Za-z0-9]+(?:['\-][A-Za-z0-9]+)*[,;]? )*[A-Za-z0-9]+(?:['\-][A-Za-z0-9]+)*[.!?]?")
 _PLAIN_MARKS = frozenset(",;.!?")
+_LAST_MARKS = frozenset(".!?")
 _PATTERNS: dict[Tokenizer, regex.Pattern[str]] = {
     "words": _pattern(""),
     "whitespace": regex.compile(rf"({_GAP}*)((?:(?!{_GAP}).)+)"),
@@ -91,7 +92,7 @@ def tokenize(text: str, settings: TextSettings) -> Tokens:
     """The words of a text; none if it is blank."""
     text = text.strip()
     ascii_words = text.isascii() and settings.tokenizer != "whitespace"
-    if ascii_words and _PLAIN.fullmatch(text) and not text.isupper():
+    if ascii_words and (_is_bare(text) or _PLAIN.fullmatch(text)) and not text.isupper():
         return _plain_tokens(text, settings.fold_case)
     found = (_ASCII if ascii_words else _PATTERNS[settings.tokenizer]).findall(text)
     surfaces = tuple([match[1] for match in found])
@@ -104,6 +105,12 @@ def tokenize(text: str, settings: TextSettings) -> Tokens:
         return Tokens(words, surfaces, spaces, shouted=text.isupper())
     words = tuple([unicodedata.normalize("NFC", word) for word in words])
     return Tokens(words, surfaces, tuple([_one_space(match[0]) for match in found]), shouted=text.isupper())
+
+
+def _is_bare(text: str) -> bool:
+    """Whether an ASCII text is surely plain, as most are: letters, digits, single spaces, perhaps a mark at the end."""
+    bare = text[:-1] if text[-1:] in _LAST_MARKS else text
+    return bare.replace(" ", "").isalnum() and "  " not in bare and bare[-1] != " "
 
 
 def _plain_tokens(text: str, fold_case: bool) -> Tokens:
@@ -119,8 +126,14 @@ def _plain_tokens(text: str, fold_case: bool) -> Tokens:
     if is_parted:
         spaces = ("", *["" if word in _PLAIN_MARKS else " " for word in surfaces[1:]])
     else:
-        spaces = ("", *[" "] * (len(words) - 1 - ends), *[""] * ends)
-    return Tokens(words, surfaces, spaces, plain=True)
+        spaces = _plain_spaces(len(words), ends)
+    return Tokens(words, surfaces, spaces, True)
+
+
+@lru_cache(maxsize=1 << 10)
+def _plain_spaces(words: int, ends: bool) -> tuple[str, ...]:
+    """The spaces before the words of a plain text without commas."""
+    return ("", *[" "] * (words - 1 - ends), *[""] * ends)
 
 
 def _one_space(space: str) -> str:

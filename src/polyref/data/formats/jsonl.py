@@ -12,7 +12,7 @@ import json
 import math
 import re
 import sys
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from decimal import Decimal
 from functools import lru_cache
 from json.encoder import encode_basestring
@@ -390,7 +390,7 @@ def render(example: Example, fields: Fields | None = None) -> str:
     fields = fields or Fields()
     result: dict[str, str] = {}
     if example.lattice is not None or example.pseudo_references:
-        result[PSEUDO_REFERENCES] = f"[{', '.join(map(_pseudo_json, example.pseudo_references))}]"
+        result[PSEUDO_REFERENCES] = _pseudo_json(example.pseudo_references)
     if example.lattice is not None:
         result[LATTICE] = lattice_json(example.lattice, len(example.references))
     if example.record is None or (example.as_read is None and not _is_object(example.record)):
@@ -453,24 +453,32 @@ def _reference_json(reference: Reference) -> Any:
     return reference.text if reference.weight == 1.0 else {"text": reference.text, "weight": reference.weight}
 
 
-def _pseudo_json(pseudo: PseudoReference) -> str:
-    # One text of known parts: these are most of what is written, and most judgements come again and again.
-    judged = _judged_json(pseudo.bleu, pseudo.fluency, pseudo.content, pseudo.crossings, pseudo.risk, pseudo.repeat)
-    return f'{{"text": {encode_basestring(pseudo.text)}, {judged}}}'
+def _pseudo_json(references: Iterable[PseudoReference]) -> str:
+    # Each is one text of known parts: these are most of what is written, and most judgements come again and again.
+    written = [
+        f'{{"text": {encode_basestring(one.text)}, "bleu": {_bleu_json(one.bleu)}'
+        f"{_judged_json(one.fluency, one.content, one.crossings, one.risk, one.repeat)}}}"
+        for one in references
+    ]
+    return f"[{', '.join(written)}]"
 
 
 @lru_cache(maxsize=1 << 13, typed=True)  # 1 and 1.0 are equal, and are not written alike
-def _judged_json(bleu: float, *judged: Any) -> str:
-    """The members of a pseudo-reference but for its text."""
-    # Two decimals: what a person reads, and the same bytes on every machine's exp and log.
-    written: dict[str, Any] = {"bleu": round(bleu, 2)}
+def _bleu_json(bleu: float) -> str:
+    return dump(round(bleu, 2))  # what a person reads, and the same bytes on every machine's exp and log
+
+
+@lru_cache(maxsize=1 << 13, typed=True)
+def _judged_json(*judged: Any) -> str:
+    """The members of a pseudo-reference behind its BLEU."""
+    written: dict[str, Any] = {}
     *values, repeat = judged
     for key, value in zip(JUDGEMENTS, values, strict=True):
         if value is not None:
             written[key] = round(value, 4) + _ZEROS[key]  # the sum is 0.0 where rounding gives -0.0
     if repeat:
         written["repeat"] = True
-    return dump(written)[1:-1]
+    return f", {dump(written)[1:-1]}" if written else ""
 
 
 def lattice_json(lattice: LatticeSummary, references: int) -> str:

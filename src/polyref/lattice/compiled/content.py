@@ -9,7 +9,7 @@ from polyref.compiled import kernel
 from polyref.lattice.compiled.automaton import ARC_WORD
 from polyref.lattice.compiled.rules import HEADER, NO_LIMIT, TWICE
 
-NEGATES, IS_MARK = 1, 2  # bits of what is known of a word
+NEGATES, IS_MARK, IS_PAIRED = 1, 2, 4  # bits of what is known of a word
 MAY_REPEAT, OFTEN_REPEATED = 1, 2  # bits of what is known of a part of a word
 STEM, ENDING = 4, 3  # letters, as the plain twin has them
 PART, OF_WORD, NEXT = 0, 1, 2  # the columns of what is spelled

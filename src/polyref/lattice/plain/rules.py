@@ -10,7 +10,7 @@ A branch ends as soon as a counter that cannot fall holds too much, or where a w
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import cached_property, reduce
+from functools import cached_property, lru_cache, reduce
 from itertools import islice
 from operator import or_
 from typing import NamedTuple
@@ -117,11 +117,7 @@ class Rules:
     def contents(self, covered: Sequence[int]) -> list[float] | None:
         """The same as shares of all that they share; None if that is nothing."""
         shared = self.arrays[2]
-        if not len(shared):
-            return None
-        total = int(shared[0])
-        shares = {one: round(one / total, 4) for one in set(covered)}
-        return [shares[one] for one in covered]
+        return [share(one, int(shared[0])) for one in covered] if len(shared) else None
 
     @cached_property
     def steps(self) -> list[list[tuple[int, int]]]:
@@ -148,6 +144,12 @@ class Rules:
             for word in self.rules[number].adding:
                 found[word] |= 1 << bit
         return found
+
+
+@lru_cache(maxsize=1 << 12)
+def share(covered: int, total: int) -> float:
+    """What a sentence covers of a total, in four digits."""
+    return round(covered / total, 4)
 
 
 def numbered(rules: Iterable[Rule]) -> npt.NDArray[np.int32]:

@@ -1,0 +1,171 @@
+"""Choose from many examples in one call of a kernel: the same sentences as from one after the other.
+
+In:   the words of some examples' references, their encodings if alignment is soft, and how sentences are chosen.
+Out:  for each example what is chosen, and what its lattice is like; None where it must be merged and searched alone.
+Not:  the steps themselves (lattice/compiled/), how a sentence is written (lattice/writing.py), readers (choice.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate, chain, repeat
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from polyref.align import AlignSettings, whole_units
+from polyref.align.veto import exclusions
+from polyref.encode import Encoding
+from polyref.example import PseudoReference
+from polyref.judge.choice import Chosen, named_causes
+from polyref.judge.usage import Usage
+from polyref.lattice import CompiledEngine, Lattice, SearchSettings
+from polyref.lattice.lattice import LIST_LIMIT, MAX_BOUNDS
+from polyref.lattice.plain.automaton import MAX_STATES
+from polyref.lattice.plain.ranking import word_hashes
+from polyref.lattice.plain.rules import share
+from polyref.lattice.writing import Writer, ends_inside, plain_texts
+from polyref.score.sentence_bleu import bleu_value
+from polyref.text import TextSettings, Tokens
+
+_MOST_WORDS = 20_000  # of all examples: their vectors are held together
+_MOST_OF_ONE = 500  # of one example: what has more takes so long that nothing is saved
+_MOST_NODES = 200_000  # of one example: no signal is seen before all of them are done
+_NO_CODES, _NO_TABLE = np.empty(0, np.int64), np.empty((0, 0), np.bool_)
+_NO_HALVES, _NONE_KNOWN = np.empty((0, 0), np.uint16), np.empty(0, np.bool_)
+
+
+class OfOne(NamedTuple):
+    """What is chosen of one example; how many sentences its lattice has, how many of them are new, and its penalty."""
+
+    chosen: Chosen
+    sentences: int
+    new: int
+    penalty: float | None
+
+    @classmethod
+    def of(cls, chosen: Chosen, lattice: Lattice) -> OfOne:
+        return cls(chosen, lattice.count, lattice.new, lattice.penalty)
+
+
+@dataclass(frozen=True)
+class Together:
+    """How sentences are chosen; what they say is judged if the usage of words is known."""
+
+    engine: CompiledEngine
+    align: AlignSettings
+    text: TextSettings
+    search: SearchSettings
+    usage: Usage | None
+
+    def can_take(self, examples: Sequence[Sequence[Tokens]]) -> bool:
+        """Whether the kernel can do all that is asked for, and these are not too many words for it."""
+        search = self.search
+        asks_more = search.min_bleu is not None or search.example_seconds is not None or search.unseen_marks
+        if asks_more or (self.usage is not None and not self.text.fold_case):
+            return False
+        return sum(map(len, chain.from_iterable(examples))) <= _MOST_WORDS
+
+    def choose(
+        self,
+        examples: Sequence[Sequence[Tokens]],
+        encodings: Sequence[Encoding] | None,
+        baseline: float,
+        wanted: Sequence[int],
+    ) -> list[OfOne | None]:
+        """The best new sentences of each example."""
+        references = list(chain.from_iterable(examples))
+        words = list(chain.from_iterable([tokens.words for tokens in references]))
+        kernels, tables = self.engine.chunk, (self.usage or Usage()).tables
+        vocabulary = list(dict.fromkeys(words))
+        numbers = dict(zip(vocabulary, range(len(vocabulary)), strict=True))
+        starts = list(accumulate(map(len, references), initial=0))
+        chunk = kernels.Chunk(
+            np.fromiter(map(numbers.__getitem__, words), np.int32, len(words)),
+            np.array(starts, np.int64),
+            np.array(list(accumulate(map(len, examples), initial=0)), np.int64),
+            np.array(wanted, np.int64),
+            word_hashes(vocabulary, self.search.seed),
+            np.array(tables.rows(vocabulary), np.int32),
+            *self._restraints(vocabulary, is_soft=encodings is not None),
+            *_vectors(encodings),
+        )
+        how, known = self._how(kernels, baseline), kernels.Tables(*tables.arrays)
+        told, counts, path, after = kernels.choose_all(chunk, how, known)
+        return list(self._results(examples, starts, told.tolist(), counts.T.tolist(), path.tolist(), after.tolist()))
+
+    def _restraints(self, vocabulary: Sequence[str], *, is_soft: bool) -> tuple[npt.NDArray[Any], ...]:
+        if is_soft and (self.align.veto or self.align.position):
+            return exclusions(vocabulary, self.align.veto)
+        return _NO_CODES, _NO_TABLE
+
+    def _how(self, kernels: Any, baseline: float) -> Any:
+        return kernels.How(
+            baseline=baseline,
+            position=whole_units(self.align.position),
+            penalties=np.array(self.align.penalties(), np.int64),
+            enough=min(self.align.enough, 2**62),
+            by_paper=self.align.merge_order == "paper",
+            judged=self.usage is not None,
+            limits=np.array([min(self.search.node_budget, _MOST_NODES), self.search.tie_limit]),
+            is_cut=self.search.node_budget > _MOST_NODES,
+            most_states=MAX_STATES,
+            most_listed=LIST_LIMIT,
+            most_bounds=MAX_BOUNDS,
+            most_words=_MOST_OF_ONE,
+        )
+
+    def _results(
+        self,
+        examples: Sequence[Sequence[Tokens]],
+        starts: Sequence[int],
+        told: Sequence[Sequence[int]],
+        counts: Sequence[Sequence[int]],
+        path: list[int],
+        after: list[int],
+    ) -> Iterator[OfOne | None]:
+        """What the kernel tells, in the words of the references."""
+        kernels = self.engine.chunk
+        lengths, closest, products, crossings, covered = counts
+        bleus = list(map(bleu_value, lengths, closest, products))
+        texts = plain_texts(examples, after, path)
+        has_ends = ends_inside("\n".join(texts))
+        penalties = list(map(self.align.shown_penalty, self.align.penalties()))
+        ends = [*[row[kernels.PATH] for row in told[1:]], len(path)]
+        first = reference = 0
+        for references, row, end in zip(examples, told, ends, strict=True):
+            own = slice(first, first + row[kernels.FOUND])
+            first, place, reference = own.stop, starts[reference], reference + len(references)
+            if not row[kernels.IS_CHOSEN]:
+                yield None
+                continue
+            own_texts = texts[own]
+            is_plain = all(tokens.plain for tokens in references)
+            if not is_plain or (has_ends and ends_inside("\n".join(own_texts))):
+                if row[kernels.DISTINCT] < len(references):
+                    yield None
+                    continue
+                states = after[place : starts[reference]]
+                own_path = [-1 if word < 0 else word - place for word in path[row[kernels.PATH] : end]]
+                own_texts = Writer(references, states, range(len(states)), self.text).texts(own_path)
+            pseudo = map(PseudoReference, own_texts, bleus[own])
+            if self.usage is not None:
+                total = row[kernels.SHARED]
+                contents = map(share, covered[own], repeat(total)) if total else repeat(None)
+                more = repeat(False), repeat(None), contents, crossings[own]
+                pseudo = map(PseudoReference, own_texts, bleus[own], *more)
+            left_out = named_causes(row[kernels.LEFT_OUT :])
+            chosen = Chosen(tuple(pseudo), bool(row[kernels.IS_EXACT]), left_out)
+            new = row[kernels.COUNT] - row[kernels.DISTINCT]
+            yield OfOne(chosen, row[kernels.COUNT], new, penalties[row[kernels.PENALTY]])
+
+
+def _vectors(encodings: Sequence[Encoding] | None) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]:
+    """The vectors of all words as the bits of float16 numbers, and which words have one; none if alignment is hard."""
+    if encodings is None:
+        return _NO_HALVES, _NONE_KNOWN
+    vectors = np.concatenate([encoding.vectors for encoding in encodings])
+    known = np.concatenate([encoding.known for encoding in encodings])
+    return np.ascontiguousarray(vectors, np.float16).view(np.uint16), known

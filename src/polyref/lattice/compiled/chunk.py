@@ -1,0 +1,228 @@
+"""Compiled: all steps from words to chosen sentences, for many examples in one call.
+
+Each example goes through the same kernels as alone. What is saved is the way between them through Python, a dozen times
+per example.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import boolean, float64, int32, int64, types, uint8, uint16, uint64
+
+from polyref.align.kernels import restrain, soft_similarity
+from polyref.compiled import kernel
+from polyref.lattice.compiled.automaton import ORIGIN, compress
+from polyref.lattice.compiled.content import IS_MARK, IS_PAIRED, content_rules
+from polyref.lattice.compiled.ranking import LENGTH, ORDER
+from polyref.lattice.compiled.search import FINE, search
+from polyref.score.kernels import MAX_ORDER
+
+# What is told of each example. PENALTY: which of them was taken; DISTINCT: references; SHARED: the sum of the counts of
+# what most references share; LEFT_OUT: the first of four causes, how many beginnings each left out.
+IS_CHOSEN, COUNT, PENALTY, IS_EXACT, FOUND, PATH, DISTINCT, SHARED, LEFT_OUT = range(9)
+COLUMNS = LEFT_OUT + 4
+CLOSEST = ORDER  # of a sentence: all are of the highest order, so that the closest reference length has this column
+
+
+class Chunk(NamedTuple):
+    """The references of many examples: words are numbered over all of them."""
+
+    words: int32[::1]
+    starts: int64[::1]  # where each reference begins
+    firsts: int64[::1]  # the first reference of each example
+    wanted: int64[::1]  # sentences of each example
+    hashes: uint64[::1]  # of each word
+    rows: int32[::1]  # of each word in the tables of content_rules
+    codes: int64[::1]  # of each word, for restrain; none if nothing is restrained
+    contrasts: boolean[:, ::1]
+    halves: uint16[:, ::1]  # the vectors of all words; none for hard alignment
+    known: boolean[::1]
+
+
+class How(NamedTuple):
+    """How sentences are chosen."""
+
+    baseline: float64
+    position: int64
+    penalties: int64[::1]
+    enough: int64  # sentences of a lattice; with fewer, the next penalty is tried
+    by_paper: boolean  # the order of merges
+    judged: boolean
+    limits: int64[::1]  # as `search` takes them
+    is_cut: boolean  # the node budget is a smaller one than that of an example alone
+    most_states: int64
+    most_listed: int64  # sentences; of more, not all are looked at
+    most_bounds: int64
+    most_words: int64  # of an example
+
+
+class Tables(NamedTuple):
+    """What is known of words: see content_rules."""
+
+    word_flags: uint8[::1]
+    parts_first: int32[::1]
+    parts: int32[::1]
+    part_flags: uint8[::1]
+    stems: int32[::1]
+    letters_first: int32[::1]
+    letters: int32[::1]
+    local: int32[::1]
+    others_first: int64[::1]
+    others: int32[::1]
+    evidence: float64[::1]
+
+
+def type_of(fields):
+    return types.NamedTuple(list(fields.__annotations__.values()), fields)
+
+
+@kernel("Tuple((int32[::1], int64[::1], int64[::1], int32[::1]))(int32[::1], int64[::1], int64, int64, int32[::1])")
+def number(words, starts, first, end, numbers):
+    """The distinct ones of some references: their words in numbers of their own, where each begins among these and
+    among all words, and which words these numbers stand for. `numbers` is -1 everywhere before and after.
+    """
+    own = np.empty(starts[end] - starts[first], np.int32)
+    own_starts = np.zeros(end - first + 1, np.int64)
+    begins = np.empty(end - first, np.int64)
+    vocabulary = np.empty(len(own), np.int32)
+    met = np.int32(0)
+    count = 0
+    for r in range(first, end):
+        begin, size = starts[r], starts[r + 1] - starts[r]
+        is_known = False
+        for d in range(count):
+            if not is_known and own_starts[d + 1] - own_starts[d] == size:
+                k = 0
+                while k < size and words[begins[d] + k] == words[begin + k]:
+                    k += 1
+                is_known = k == size
+        if is_known:
+            continue
+        place = own_starts[count]
+        for k in range(size):
+            word = words[begin + k]
+            if numbers[word] < 0:
+                numbers[word] = met
+                vocabulary[met] = word
+                met += 1
+            own[place + k] = numbers[word]
+        begins[count] = begin
+        count += 1
+        own_starts[count] = place + size
+    for v in range(met):
+        numbers[vocabulary[v]] = -1
+    return own[: own_starts[count]], own_starts[: count + 1], begins[:count], vocabulary[:met]
+
+
+@kernel(int32[:, ::1](type_of(Chunk), type_of(How), int32[::1], int64[::1], int64[::1], int32[::1]))
+def similarity_of(chunk, how, words, starts, begins, vocabulary):
+    """The similarity by which an example's words are aligned; nothing for hard alignment."""
+    if len(chunk.halves) == 0:
+        return np.empty((0, 0), np.int32)
+    halves = np.empty((len(words), chunk.halves.shape[1]), np.uint16)
+    known = np.empty(len(words), np.bool_)
+    for d in range(len(begins)):
+        end = begins[d] + starts[d + 1] - starts[d]
+        halves[starts[d] : starts[d + 1]] = chunk.halves[begins[d] : end]
+        known[starts[d] : starts[d + 1]] = chunk.known[begins[d] : end]
+    similarity = soft_similarity(words, starts, halves, known, how.baseline)
+    if len(chunk.codes):
+        restrain(words, starts, similarity, chunk.codes[vocabulary], chunk.contrasts, how.position)
+    return similarity
+
+
+@kernel("void(int64[:, ::1], int64[::1])")
+def add_closest(sentences, starts):
+    """Write the closest reference length of each sentence; the shorter one if two are as close."""
+    for k in range(len(sentences)):
+        length, closest = sentences[k, LENGTH], starts[1] - starts[0]
+        for r in range(1, len(starts) - 1):
+            size = starts[r + 1] - starts[r]
+            apart, least = abs(size - length), abs(closest - length)
+            if apart < least or (apart == least and size < closest):
+                closest = size
+        sentences[k, CLOSEST] = closest
+
+
+@kernel("int32[::1](int32[::1], int64)")
+def with_room(numbers, needed):
+    if needed <= len(numbers):
+        return numbers
+    larger = np.empty(2 * needed, np.int32)
+    larger[: len(numbers)] = numbers
+    return larger
+
+
+@kernel(
+    types.Tuple([int64[:, ::1], int64[:, ::1], int32[::1], int32[::1]])(type_of(Chunk), type_of(How), type_of(Tables))
+)
+def choose_all(chunk, how, tables):
+    """The best new sentences of each example.
+
+    Returns what is told of each example; of all sentences their lengths, closest reference lengths, products, crossings
+    and what they cover; the places of their words in chunk.words, -1 behind each sentence; and the state behind each
+    word of the distinct references. Examples that are not chosen from need what this kernel does not have.
+    """
+    told = np.zeros((len(chunk.firsts) - 1, COLUMNS), np.int64)
+    sentences = np.empty((np.maximum(chunk.wanted, 0).sum(), 5), np.int64)
+    found, used = np.int64(0), np.int64(0)
+    path = np.empty(16 * len(sentences) + 1, np.int32)
+    after = np.full(len(chunk.words), -1, np.int32)
+    numbers = np.full(len(chunk.rows), -1, np.int32)
+    nothing = np.empty(0, np.int32)
+    for e in range(len(told)):
+        words, starts, begins, vocabulary = number(
+            chunk.words, chunk.starts, chunk.firsts[e], chunk.firsts[e + 1], numbers
+        )
+        rows = chunk.rows[vocabulary]
+        flags = tables.word_flags[rows]
+        told[e, DISTINCT], told[e, PATH] = len(begins), used
+        if len(words) > how.most_words or (how.judged and (flags & IS_PAIRED).any()):
+            continue
+        similarity = similarity_of(chunk, how, words, starts, begins, vocabulary)
+        for tried in range(len(how.penalties)):
+            own_after, first, arcs, final, deterministic, count = compress(
+                words, starts, similarity, how.penalties[tried], how.by_paper, how.most_states
+            )
+            told[e, PENALTY] = tried
+            if count == 0 or count >= how.enough:
+                break
+        if not deterministic or count == 0:
+            continue
+        told[e, COUNT] = count
+        shift = np.empty(len(words), np.int64)  # from a place in the example to one in the chunk
+        for d in range(len(begins)):
+            shift[starts[d] : starts[d + 1]] = begins[d] - starts[d]
+        for k in range(len(words)):
+            after[k + shift[k]] = own_after[k]
+        wanted = min(chunk.wanted[e], count - len(begins))
+        if wanted < 1:
+            told[e, IS_CHOSEN] = told[e, IS_EXACT] = 1
+            continue
+        rules = same = shared = nothing
+        if how.judged:
+            rules, same, shared = content_rules(
+                words, starts, own_after if len(similarity) else nothing, arcs, rows,
+                tables.word_flags, tables.parts_first, tables.parts, tables.part_flags, tables.stems,
+                tables.letters_first, tables.letters, tables.local, tables.others_first, tables.others, tables.evidence,
+            )  # fmt: skip
+        status, counts, arcs_found, nodes, exact, left_out = search(
+            words, starts, len(vocabulary), first, arcs, final,
+            wanted, count <= how.most_listed, MAX_ORDER, np.ones(len(words) + 1, np.int64), chunk.hashes[vocabulary],
+            flags & IS_MARK != 0, how.limits, how.most_bounds, rules, same, shared,
+        )  # fmt: skip
+        if status != FINE or (how.is_cut and nodes > how.limits[0]):
+            continue
+        add_closest(counts, starts)
+        told[e, IS_CHOSEN], told[e, IS_EXACT], told[e, FOUND] = 1, exact, len(counts)
+        told[e, LEFT_OUT:] = left_out
+        if len(shared):
+            told[e, SHARED] = shared[0]
+        sentences[found : found + len(counts)] = counts
+        found += len(counts)
+        path = with_room(path, used + len(arcs_found))
+        for arc in arcs_found:
+            origin = arcs[arc, ORIGIN] if arc >= 0 else -1
+            path[used] = origin + shift[origin] if arc >= 0 else -1
+            used += 1
+    return told, sentences[:found], path[:used], after
