@@ -320,5 +320,5 @@ def fill_up(
     if settings.shortfall == "keep":
         return pseudo
     gold = [PseudoReference(reference.text, 100.0, repeat=True) for reference in example.references]
-    again = cycle([*gold, *[replace(reference, repeat=True) for reference in pseudo]])
+    again = cycle([*gold, *[reference._replace(repeat=True) for reference in pseudo]])
     return (*pseudo, *islice(again, short))

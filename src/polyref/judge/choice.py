@@ -133,7 +133,7 @@ def written(lattice: Lattice, found: Found) -> Iterator[PseudoReference]:
 def judged(lattice: Lattice, found: Found, verdicts: Sequence[Verdict]) -> Iterator[PseudoReference]:
     """The same with what a reader has measured."""
     for sentence, verdict in zip(written(lattice, found), verdicts, strict=True):
-        yield replace(sentence, fluency=verdict.fluency, risk=verdict.risk)
+        yield sentence._replace(fluency=verdict.fluency, risk=verdict.risk)
 
 
 def choose(lattice: Lattice, wanted: int, search: SearchSettings) -> Chosen:

@@ -7,7 +7,7 @@ Not:  the steps themselves (lattice/compiled/), how a sentence is written (latti
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, chain, repeat
 from typing import Any, NamedTuple
@@ -33,6 +33,8 @@ from polyref.text import TextSettings, Tokens
 _MOST_WORDS = 20_000  # of all examples: their vectors are held together
 _MOST_OF_ONE = 500  # of one example: what has more takes so long that nothing is saved
 _MOST_NODES = 200_000  # of one example: no signal is seen before all of them are done
+_made = PseudoReference._make
+_NO_USAGE = Usage()  # kept, for what it learns of words by themselves
 _NO_CODES, _NO_TABLE = np.empty(0, np.int64), np.empty((0, 0), np.bool_)
 _NO_HALVES, _NONE_KNOWN = np.empty((0, 0), np.uint16), np.empty(0, np.bool_)
 
@@ -78,7 +80,7 @@ class Together:
         """The best new sentences of each example."""
         references = list(chain.from_iterable(examples))
         words = list(chain.from_iterable([tokens.words for tokens in references]))
-        kernels, tables = self.engine.chunk, (self.usage or Usage()).tables
+        kernels, tables = self.engine.chunk, (self.usage or _NO_USAGE).tables
         vocabulary = list(dict.fromkeys(words))
         numbers = dict(zip(vocabulary, range(len(vocabulary)), strict=True))
         starts = list(accumulate(map(len, references), initial=0))
@@ -150,12 +152,13 @@ class Together:
                 states = after[place : starts[reference]]
                 own_path = [-1 if word < 0 else word - place for word in path[row[kernels.PATH] : end]]
                 own_texts = Writer(references, states, range(len(states)), self.text).texts(own_path)
-            pseudo = map(PseudoReference, own_texts, bleus[own])
+            contents: Iterable[float | None] = repeat(None)
+            changes: Iterable[int | None] = repeat(None)
             if self.usage is not None:
-                total = row[kernels.SHARED]
-                contents = map(share, covered[own], repeat(total)) if total else repeat(None)
-                more = repeat(False), repeat(None), contents, crossings[own]
-                pseudo = map(PseudoReference, own_texts, bleus[own], *more)
+                total, changes = row[kernels.SHARED], crossings[own]
+                contents = map(share, covered[own], repeat(total)) if total else contents
+            judgements = repeat(False), repeat(None), contents, changes, repeat(None)
+            pseudo = map(_made, zip(own_texts, bleus[own], *judgements, strict=False))
             left_out = named_causes(row[kernels.LEFT_OUT :])
             chosen = Chosen(tuple(pseudo), bool(row[kernels.IS_EXACT]), left_out)
             new = row[kernels.COUNT] - row[kernels.DISTINCT]

@@ -298,7 +298,7 @@ def plain_texts(examples: Sequence[Sequence[Tokens]], after: Sequence[int], path
 
 def ends_inside(text: str) -> bool:
     """Whether a sentence ends inside of a text, and another one opens."""
-    return ". " in text or "! " in text or "? " in text
+    return any(mark in text and f"{mark} " in text for mark in ".!?")
 
 
 def _pieces(references: Sequence[Tokens]) -> list[str]:
