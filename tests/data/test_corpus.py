@@ -70,7 +70,7 @@ def test_many_texts_are_found_in_any_order(made):
 def test_an_example_is_put_together_again(made):
     corpus = made(EXAMPLES)
     for number, example in enumerate(EXAMPLES):
-        plain = [replace(pseudo, repeat=False) for pseudo in example.pseudo_references]
+        plain = [pseudo._replace(repeat=False) for pseudo in example.pseudo_references]
         assert corpus.example(number) == replace(example, pseudo_references=tuple(plain))
 
 

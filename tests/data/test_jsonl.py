@@ -103,7 +103,7 @@ def test_a_fluency_stands_between_score_and_repeat_with_four_decimals():
         RECORDS["plain"][:-1] + ', "pseudo_references": [{"text": "a dog", "bleu": 97.1, "fluency": -2.3145}, '
         '{"text": "a", "bleu": 100.0, "fluency": -3.0, "repeat": true}]}'
     )
-    assert parsed(text).pseudo_references == (replace(pseudo[0], fluency=-2.3145), pseudo[1])
+    assert parsed(text).pseudo_references == (pseudo[0]._replace(fluency=-2.3145), pseudo[1])
     assert render(parsed(text)) == text
 
 
@@ -112,7 +112,7 @@ def test_judgements_stand_in_their_order_with_four_decimals_and_crossings_as_a_w
     text = render(replace(parsed(RECORDS["plain"]), pseudo_references=(pseudo,)))
     judged = '"fluency": -1.0, "content": 0.6667, "crossings": 3, "risk": 1.0001'
     assert text.endswith(f'[{{"text": "a", "bleu": 97.1, {judged}, "repeat": true}}]}}')
-    assert parsed(text).pseudo_references == (replace(pseudo, content=0.6667, risk=1.0001),)
+    assert parsed(text).pseudo_references == (pseudo._replace(content=0.6667, risk=1.0001),)
     assert render(parsed(text)) == text
 
 

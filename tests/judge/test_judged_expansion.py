@@ -174,4 +174,4 @@ def test_usage_must_be_one():
 
 def test_a_pseudo_reference_has_no_judgements_by_bleu_alone():
     [result] = expand([example(*CAT)], settings=by("bleu", per_example=8))
-    assert {replace(one, text="", bleu=0.0) for one in result.pseudo_references} == {PseudoReference("", 0.0)}
+    assert {one._replace(text="", bleu=0.0) for one in result.pseudo_references} == {PseudoReference("", 0.0)}

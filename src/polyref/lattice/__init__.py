@@ -4,7 +4,7 @@ A module imports only from those before it in this order:
 
     references    checked, numbered, encoded
     plain/        automaton, product, rules, ranking, search, sampling
-    compiled/     automaton, product, ranking, rules, search: the same in numba kernels
+    compiled/     automaton, product, ranking, rules, search: the same in numba kernels; chunk: many examples at once
     engine        which of the two runs
     writing       a sentence as a person would type it
     lattice       the Lattice: merge, keep, restore
