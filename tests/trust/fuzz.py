@@ -37,9 +37,10 @@ from typing import Any
 import numpy as np
 
 import polyref
-from polyref import AlignSettings, InputError, Lattice, SearchSettings, TextSettings, WordVectors
+from polyref import AlignSettings, ExpandSettings, InputError, Lattice, SearchSettings, TextSettings, WordVectors
 from polyref.cli.main import main as command
 from polyref.compiled import kernel
+from polyref.judge import JudgeSettings
 from polyref.lattice import CompiledEngine, PlainEngine
 from polyref.text.tokens import join, tokenize
 
@@ -451,13 +452,16 @@ class Lattices(Inside):
         lost = [one for one in case["references"] if plain.sentence(one) is None]
         return f"{case}: without {lost}" if lost else None
 
+    def alignment(self, references: list[str], case: dict[str, Any]) -> tuple[WordVectors | None, AlignSettings]:
+        if case["vectors"] is None:
+            return None, AlignSettings(merge_order=case["merge_order"])
+        words = sorted({word for one in references for word in tokenize(one, TextSettings()).words})
+        made = np.random.default_rng(case["vectors"]).standard_normal((len(words), 4)).astype(np.float32)
+        align = AlignSettings(align="soft", merge_order=case["merge_order"], baseline=0.0, penalty=0.3)
+        return WordVectors(words, made), align
+
     def lattices(self, case: dict[str, Any]) -> list[Lattice]:
-        encoder, align = None, AlignSettings(merge_order=case["merge_order"])
-        if case["vectors"] is not None:
-            words = sorted({word for one in case["references"] for word in tokenize(one, TextSettings()).words})
-            made = np.random.default_rng(case["vectors"]).standard_normal((len(words), 4)).astype(np.float32)
-            encoder = WordVectors(words, made)
-            align = AlignSettings(align="soft", merge_order=case["merge_order"], baseline=0.0, penalty=0.3)
+        encoder, align = self.alignment(case["references"], case)
         assert self.engines is not None
         given: dict[str, Any] = {"align": align, "encoder": encoder}
         return [Lattice.from_references(case["references"], engine=engine, **given) for engine in self.engines]
@@ -485,6 +489,36 @@ class Searches(Lattices):
         return f"{case}: other texts" if texts[0] != texts[1] else None
 
 
+class Chunks(Searches):
+    """What the kernel chooses from many examples at once is what plain Python chooses from one after the other."""
+
+    def case(self) -> dict[str, Any]:
+        cases = [super(Chunks, self).case() for _ in range(self.draw.randint(1, 12))]
+        wanted = self.draw.choice((2, 8, 20, 100))
+        settings = cases[0]["settings"] | {"min_bleu": None}
+        return cases[0] | {
+            "examples": [one["references"] for one in cases],
+            "settings": settings | {"tie_limit": max(settings["tie_limit"], wanted)},
+            "judge": self.draw.choice(("bleu", "content")),
+            "fold_case": self.draw.random() < 0.8,
+            "wanted": wanted,
+        }
+
+    def wrong(self, case: dict[str, Any]) -> str | None:
+        encoder, align = self.alignment([one for of_one in case["examples"] for one in of_one], case)
+        settings = ExpandSettings(
+            per_example=case["wanted"],
+            judging=JudgeSettings(case["judge"]),
+            text=TextSettings(fold_case=case["fold_case"]),
+            align=align,
+            search=SearchSettings(**case["settings"]),
+        )
+        assert self.engines is not None
+        given: dict[str, Any] = {"settings": settings, "encoder": encoder}
+        plain, compiled = (list(polyref.expand(case["examples"], engine=engine, **given)) for engine in self.engines)
+        return None if plain == compiled else f"{case}: other pseudo-references"
+
+
 TARGETS: dict[str, type[Target]] = {
     "readers": Readers,
     "hypotheses": Hypotheses,
@@ -497,6 +531,7 @@ TARGETS: dict[str, type[Target]] = {
     "texts": Texts,
     "lattices": Lattices,
     "searches": Searches,
+    "chunks": Chunks,
 }
 
 
