@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence, Sized
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate, chain, pairwise
@@ -100,8 +101,9 @@ class CompiledEngine:
         if reason := compiled.why_none():
             raise MissingExtraError(f"there is no compiled engine: {reason}; install it with: pip install numba")
         is_cached, started = compiled.is_cached(), perf_counter()
-        compiled.before_loading(say)
-        with compiled.alone():
+        if not is_cached:
+            compiled.before_loading(say)
+        with nullcontext() if is_cached else compiled.alone():
             import polyref.align.kernels
             import polyref.lattice.compiled.chunk
             import polyref.lattice.compiled.content
