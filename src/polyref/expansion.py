@@ -176,7 +176,7 @@ def expand_chunk(
     baseline, encodings = prepare(settings.align, tools.encoder, [words for example in tokens for words in example])
     tally.spend("encode", started)
     wanted = [settings.per_example - len(example.references) for example in examples]
-    together = _together(tokens, settings, tools)
+    together = _together(tokens, wanted, settings, tools)
     if together is None:
         lattices = _lattices(tokens, encodings, baseline, settings, tools, tally)
         found = _chosen(lattices, wanted, settings, tools, tally)
@@ -188,7 +188,9 @@ def expand_chunk(
     return [_with_result(example, *of_one, settings, tally) for example, of_one in zip(examples, found, strict=True)]
 
 
-def _together(tokens: Sequence[Sequence[Tokens]], settings: ExpandSettings, tools: Tools) -> Together | None:
+def _together(
+    tokens: Sequence[Sequence[Tokens]], wanted: Sequence[int], settings: ExpandSettings, tools: Tools
+) -> Together | None:
     """What chooses from these examples at once; None if they must be merged and searched one by one."""
     if settings.keep_lattice or settings.reads:
         return None
@@ -197,7 +199,7 @@ def _together(tokens: Sequence[Sequence[Tokens]], settings: ExpandSettings, tool
         return None
     usage = None if settings.judging.judge == "bleu" else tools.usage
     together = Together(engine, settings.align, settings.text, settings.search, usage)
-    return together if together.can_take(tokens) else None
+    return together if together.can_take(tokens, wanted) else None
 
 
 def _chosen_together(

@@ -75,7 +75,7 @@ def alone(monkeypatch):
     """Nothing is chosen from together."""
 
     def forbid() -> None:
-        monkeypatch.setattr(Together, "can_take", lambda self, examples: False)
+        monkeypatch.setattr(Together, "can_take", lambda self, examples, wanted: False)
 
     return forbid
 
@@ -107,7 +107,9 @@ def test_the_same_examples_and_the_same_counts(changes, judge, alone):
     assert one_call == results(settings)
 
 
-@pytest.mark.parametrize("name", ["LIST_LIMIT", "MAX_BOUNDS", "_MOST_NODES", "_MOST_OF_ONE", "_MOST_WORDS"])
+@pytest.mark.parametrize(
+    "name", ["LIST_LIMIT", "MAX_BOUNDS", "_MOST_NODES", "_MOST_OF_ONE", "_MOST_WORDS", "_MOST_SENTENCES"]
+)
 def test_the_same_where_a_limit_is_met(name, monkeypatch, alone):
     settings = ExpandSettings(per_example=300)
     monkeypatch.setattr(together, name, 5)
@@ -135,5 +137,5 @@ def test_what_the_kernel_does_not_know_is_not_given_to_it(search):
     settings = ExpandSettings()
     chooses = Together(CompiledEngine(), settings.align, settings.text, settings.search, None)
     tokens = [tokenized(CAT, settings.text)]
-    assert chooses.can_take(tokens)
-    assert not replace(chooses, search=search).can_take(tokens)
+    assert chooses.can_take(tokens, [5])
+    assert not replace(chooses, search=search).can_take(tokens, [5])

@@ -31,6 +31,7 @@ from polyref.score.sentence_bleu import bleu_value
 from polyref.text import TextSettings, Tokens
 
 _MOST_WORDS = 20_000  # of all examples: their vectors are held together
+_MOST_SENTENCES = 400_000  # of all examples: 40 MB
 _MOST_OF_ONE = 500  # of one example: what has more takes so long that nothing is saved
 _MOST_NODES = 200_000  # of one example: no signal is seen before all of them are done
 _made = PseudoReference._make
@@ -62,13 +63,14 @@ class Together:
     search: SearchSettings
     usage: Usage | None
 
-    def can_take(self, examples: Sequence[Sequence[Tokens]]) -> bool:
-        """Whether the kernel can do all that is asked for, and these are not too many words for it."""
+    def can_take(self, examples: Sequence[Sequence[Tokens]], wanted: Sequence[int]) -> bool:
+        """Whether the kernel can do all that is asked for, and these are not too many words or sentences for it."""
         search = self.search
         asks_more = search.min_bleu is not None or search.example_seconds is not None or search.unseen_marks
         if asks_more or (self.usage is not None and not self.text.fold_case):
             return False
-        return sum(map(len, chain.from_iterable(examples))) <= _MOST_WORDS
+        words, sentences = sum(map(len, chain.from_iterable(examples))), sum(wanted)
+        return words <= _MOST_WORDS and sentences <= _MOST_SENTENCES
 
     def choose(
         self,
