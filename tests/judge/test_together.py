@@ -24,6 +24,16 @@ ODD = [
     ['He said "yes" to the dog', 'the dog (a hound) said "no"', "the dog said yes to all"],  # brackets and quotes
     ["Ein Hund läuft über die Straße", "Der Hund läuft über eine Straße", "ein alter Hund läuft"],
     ["the cat's hat isn't red , it is blue", "The cat's hat is blue; it isn't red!", "A cat, a hat, and a dog ?"],
+    # A double begins in another case than all others.
+    [
+        f"{one} like the {two}"
+        for one, two in [
+            ("IPhone users", "red cat"),
+            ("Iphone owners", "cat"),
+            ("Iphone men", "dog"),
+            ("iphone users", "red cat"),
+        ]
+    ],
     ["one", "two"],
     ["no dog is near the cat"],
     ["THE OLD DOG SLEEPS", "the old dog sleeps here", "an aged hound sleeps"],
@@ -108,7 +118,7 @@ def test_the_same_examples_and_the_same_counts(changes, judge, alone):
 
 
 @pytest.mark.parametrize(
-    "name", ["LIST_LIMIT", "MAX_BOUNDS", "_MOST_NODES", "_MOST_OF_ONE", "_MOST_WORDS", "_MOST_SENTENCES"]
+    "name", ["LIST_LIMIT", "MAX_BOUNDS", "_MOST_NODES", "_MOST_OF_ONE", "_MOST_WORDS", "_MOST_WRITTEN"]
 )
 def test_the_same_where_a_limit_is_met(name, monkeypatch, alone):
     settings = ExpandSettings(per_example=300)
@@ -139,3 +149,13 @@ def test_what_the_kernel_does_not_know_is_not_given_to_it(search):
     tokens = [tokenized(CAT, settings.text)]
     assert chooses.can_take(tokens, [5])
     assert not replace(chooses, search=search).can_take(tokens, [5])
+    assert not chooses.can_take(tokens, [0])
+
+
+def test_a_baseline_may_be_a_whole_number():
+    class Whole:
+        baseline, name, encode = 0, FAMILY.name, FAMILY.encode
+
+    settings = ExpandSettings(align=AlignSettings("soft"))
+    given = {"settings": settings, "encoder": Whole(), "engine": CompiledEngine()}
+    assert len(next(expand([CAT], **given)).pseudo_references) == 20 - len(CAT)

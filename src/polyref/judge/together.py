@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, chain, repeat
+from threading import local
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,13 +32,23 @@ from polyref.score.sentence_bleu import bleu_value
 from polyref.text import TextSettings, Tokens
 
 _MOST_WORDS = 20_000  # of all examples: their vectors are held together
-_MOST_SENTENCES = 400_000  # of all examples: 40 MB
-_MOST_OF_ONE = 500  # of one example: what has more takes so long that nothing is saved
-_MOST_NODES = 200_000  # of one example: no signal is seen before all of them are done
+_MOST_WRITTEN = 1_000_000  # words of all sentences that are wanted, about: some 70 MB
+# Of one example. What has more takes so long that nothing is saved; and no signal is seen before all examples are done.
+_MOST_OF_ONE = 250  # words
+_MOST_NODES = 20_000
 _made = PseudoReference._make
-_NO_USAGE = Usage()  # kept, for what it learns of words by themselves
 _NO_CODES, _NO_TABLE = np.empty(0, np.int64), np.empty((0, 0), np.bool_)
 _NO_HALVES, _NONE_KNOWN = np.empty((0, 0), np.uint16), np.empty(0, np.bool_)
+
+
+class _Unknown(local):
+    """The usage of words without a file: kept, for what it learns of words by themselves. Each thread has its own."""
+
+    def __init__(self) -> None:
+        self.usage = Usage()
+
+
+_unknown = _Unknown()
 
 
 class OfOne(NamedTuple):
@@ -64,13 +75,16 @@ class Together:
     usage: Usage | None
 
     def can_take(self, examples: Sequence[Sequence[Tokens]], wanted: Sequence[int]) -> bool:
-        """Whether the kernel can do all that is asked for, and these are not too many words or sentences for it."""
+        """Whether the kernel can do all that is asked for, and neither too many words nor none are wanted."""
         search = self.search
         asks_more = search.min_bleu is not None or search.example_seconds is not None or search.unseen_marks
         if asks_more or (self.usage is not None and not self.text.fold_case):
             return False
-        words, sentences = sum(map(len, chain.from_iterable(examples))), sum(wanted)
-        return words <= _MOST_WORDS and sentences <= _MOST_SENTENCES
+        words = sum(map(len, chain.from_iterable(examples)))
+        longest = [
+            count * max(map(len, references), default=0) for references, count in zip(examples, wanted, strict=True)
+        ]
+        return words <= _MOST_WORDS and 0 < sum(longest) <= _MOST_WRITTEN
 
     def choose(
         self,
@@ -82,7 +96,7 @@ class Together:
         """The best new sentences of each example."""
         references = list(chain.from_iterable(examples))
         words = list(chain.from_iterable([tokens.words for tokens in references]))
-        kernels, tables = self.engine.chunk, (self.usage or _NO_USAGE).tables
+        kernels, tables = self.engine.chunk, (self.usage or _unknown.usage).tables
         vocabulary = list(dict.fromkeys(words))
         numbers = dict(zip(vocabulary, range(len(vocabulary)), strict=True))
         starts = list(accumulate(map(len, references), initial=0))
@@ -107,7 +121,7 @@ class Together:
 
     def _how(self, kernels: Any, baseline: float) -> Any:
         return kernels.How(
-            baseline=baseline,
+            baseline=float(baseline),
             position=whole_units(self.align.position),
             penalties=np.array(self.align.penalties(), np.int64),
             enough=min(self.align.enough, 2**62),

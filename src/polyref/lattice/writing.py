@@ -290,8 +290,10 @@ def plain_texts(examples: Sequence[Sequence[Tokens]], after: Sequence[int], path
     first = 0
     for references in examples:
         if not _begin_alike(references):
-            firsts = zip(accumulate(map(len, references), initial=first), references, strict=False)
-            _spell_openers(pieces, {place: tokens for place, tokens in firsts if after[place] >= 0}, after)
+            places = zip(accumulate(map(len, references), initial=first), references, strict=False)
+            firsts = {place: tokens for place, tokens in places if after[place] >= 0}
+            if not _begin_alike([*firsts.values()]):
+                _spell_openers(pieces, firsts, after)
         first += sum([len(tokens.words) for tokens in references])
     return _joined([*pieces, "\n"], path).split("\n")[:-1]
 
@@ -309,7 +311,7 @@ def _pieces(references: Sequence[Tokens]) -> list[str]:
 
 def _begin_alike(references: Sequence[Tokens]) -> bool:
     """Whether all of the references begin with a capital, or none."""
-    return len({tokens.surfaces[0][0].isupper() for tokens in references}) == 1
+    return len({tokens.surfaces[0][0].isupper() for tokens in references}) < 2
 
 
 def _spell_openers(pieces: list[str], firsts: dict[int, Tokens], after: Sequence[int]) -> None:
