@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -23,6 +24,10 @@ from polyref.text import TextSettings, tokenize
 settings.register_profile("fixed", deadline=None, derandomize=True, max_examples=120)
 settings.register_profile("wide", deadline=None, derandomize=False, max_examples=2000)
 settings.load_profile("fixed")
+
+# A shell's background jobs ignore Ctrl-C, and so would the commands whose Ctrl-C is tested.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 ENGINES = ["plain", pytest.param("compiled", marks=pytest.mark.compiled)]
 
