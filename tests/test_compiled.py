@@ -516,3 +516,26 @@ def test_a_kernel_that_others_may_write_is_not_run(folder: Path):
     file_in(folder).chmod(0o666)
     assert not is_loaded(made())
     assert is_loaded(made())
+
+
+THREADS = """
+import sys
+from threading import Barrier, Thread
+import polyref
+from polyref.lattice import CompiledEngine
+sys.setswitchinterval(1e-6)
+engine, together, done = CompiledEngine(), Barrier(6), []
+def work():
+    together.wait()
+    done.extend(polyref.expand([["a cat sat on a mat", "the cat sat on the mat"]], 8, engine=engine))
+threads = [Thread(target=work) for _ in range(6)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+print(len(done))
+"""
+
+
+@pytest.mark.compiled
+def test_threads_that_load_a_kernel_at_the_same_time_all_have_it():
+    done = subprocess.run([sys.executable, "-c", THREADS], capture_output=True, text=True, check=True)
+    assert done.stdout == "6\n", done.stderr

@@ -77,8 +77,12 @@ def kernel(signature: Any, *, inline: bool = False, any_order: bool = False) -> 
 
 def _load(compiled: Any, signature: Any) -> None:
     """Have the machine code of a kernel, from the disk or from the compiler; no other signature is compiled."""
-    compiled.compile(signature)
-    compiled.disable_compile()
+    from numba.core.compiler_lock import global_compiler_lock
+
+    with global_compiler_lock:
+        if not compiled.overloads:  # another thread may have been here
+            compiled.compile(signature)
+            compiled.disable_compile()
 
 
 def _load_when_asked(compiled: Any, signature: Any) -> None:
