@@ -391,6 +391,23 @@ def test_what_a_process_is_still_writing_stays(tmp_path: Path):
     assert contents(tmp_path) == {"a": b"slow", ".a.mine.part": b"of somebody else"}
 
 
+def test_a_note_that_goes_right_after_a_look_at_it_is_no_error(tmp_path: Path, monkeypatch):
+    look, seen = os.stat, []
+
+    def overtaken(path, **how):
+        found = look(path, **how)
+        if str(path).endswith(".a.renaming"):
+            seen.append(path)
+            os.unlink(path)
+        return found
+
+    monkeypatch.setattr(os, "stat", overtaken)
+    write_set(tmp_path, b"new", "ab")
+    monkeypatch.undo()
+    assert seen
+    assert contents(tmp_path) == {"a": b"new", "b": b"new"}
+
+
 def test_a_file_that_is_swept_before_it_is_locked_is_made_again(tmp_path: Path, monkeypatch):
     from polyref import files
 

@@ -357,12 +357,19 @@ def _locked(path: Path, flags: int, mode: int = 0o666) -> Iterator[int]:
         try:
             with suppress(OSError):  # a file system that knows no locks
                 fcntl.flock(handle, fcntl.LOCK_EX)
-            if path.exists() and os.path.samestat(path.stat(), os.fstat(handle)):
+            if _is_open(path, handle):
                 yield handle
                 return
             # Another process has removed it between the two: once more.
         finally:
             os.close(handle)
+
+
+def _is_open(path: Path, handle: int) -> bool:
+    """Whether a file of this name is still the one that was opened; others may remove it at any time."""
+    with suppress(FileNotFoundError):
+        return os.path.samestat(os.stat(path), os.fstat(handle))
+    return False
 
 
 def _sweep(folder: Path, names: re.Pattern[str]) -> None:
