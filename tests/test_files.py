@@ -398,7 +398,7 @@ def test_a_note_that_goes_right_after_a_look_at_it_is_no_error(tmp_path: Path, m
         found = look(path, **how)
         if str(path).endswith(".a.renaming"):
             seen.append(path)
-            os.unlink(path)
+            Path(path).unlink()
         return found
 
     monkeypatch.setattr(os, "stat", overtaken)

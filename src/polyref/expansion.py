@@ -8,9 +8,8 @@ Not:  files, workers (scale/).
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from itertools import chain, cycle, islice
 from time import perf_counter
 from typing import Any, Literal
@@ -22,7 +21,6 @@ from polyref.errors import InputError, SettingsError
 from polyref.example import Example, LatticeSummary, PseudoReference
 from polyref.judge import (
     EXAMPLES_READ,
-    READ_CAUSES,
     JudgeSettings,
     LanguageModel,
     OfOne,
@@ -43,7 +41,6 @@ Shortfall = Literal["keep", "repeat", "fail"]
 
 # Examples are encoded so many at a time, whatever the number of workers: batches depend on the input alone.
 CHUNK = 128
-_NODES_FOR_A_REASON = 10_000  # of the search that only looks for sentences with a lower BLEU
 
 
 @settings(group="Pseudo-references")
@@ -211,8 +208,8 @@ def _chosen_together(
     settings: ExpandSettings,
     tools: Tools,
     tally: Tally,
-) -> Iterator[tuple[OfOne, Callable[[], Lattice]]]:
-    """What is chosen of each example, and how to have its lattice, which was not needed for that."""
+) -> Iterator[tuple[OfOne, Lattice | None]]:
+    """What is chosen of each example; the lattice of those that were merged alone."""
     started = perf_counter()
     found = together.choose(tokens, vectors, baseline, wanted)
     tally.spend("search", started)
@@ -220,8 +217,11 @@ def _chosen_together(
     for references, of_one, count in zip(tokens, found, wanted, strict=True):
         own = None if vectors is None else iter(vectors[first : first + len(references)])
         first += len(references)
-        lattices = _lattices([references], own, baseline, settings, tools, tally)
-        yield (of_one, partial(next, lattices)) if of_one else next(_chosen(lattices, [count], settings, tools, tally))
+        if of_one is None:
+            lattices = _lattices([references], own, baseline, settings, tools, tally)
+            yield next(_chosen(lattices, [count], settings, tools, tally))
+        else:
+            yield of_one, None
 
 
 def _lattices(
@@ -250,63 +250,54 @@ def _lattices(
 
 def _chosen(
     lattices: Iterator[Lattice], wanted: Sequence[int], settings: ExpandSettings, tools: Tools, tally: Tally
-) -> Iterator[tuple[OfOne, Callable[[], Lattice]]]:
+) -> Iterator[tuple[OfOne, Lattice | None]]:
     """What is chosen of each lattice, and the lattice."""
     reader = tools.reader(settings)
     if reader is None:
         # One lattice at a time, so that no more than one is kept.
         for lattice, count in zip(lattices, wanted, strict=True):
             started = perf_counter()
-            chosen = choose(lattice, count, settings.search)
+            of_one = OfOne.of(choose(lattice, count, settings.search), lattice, count, settings.search)
             tally.spend("search", started)
-            yield OfOne.of(chosen, lattice), partial(_given, lattice)
+            yield of_one, lattice
     else:
         together = list(lattices)
         started = perf_counter()
         of_each = choose_read(together, wanted, reader, settings.search)
         tally.spend("search", started)
-        for lattice, chosen in zip(together, of_each, strict=True):
-            yield OfOne.of(chosen, lattice), partial(_given, lattice)
-
-
-def _given(lattice: Lattice) -> Lattice:
-    return lattice
+        for lattice, chosen, count in zip(together, of_each, wanted, strict=True):
+            yield OfOne.of(chosen, lattice, count, settings.search), lattice
 
 
 def _with_result(
-    example: Example, of_one: OfOne, lattice: Callable[[], Lattice], settings: ExpandSettings, tally: Tally
+    example: Example, of_one: OfOne, lattice: Lattice | None, settings: ExpandSettings, tally: Tally
 ) -> Example:
-    chosen, sentences, _, penalty = of_one
+    chosen, sentences, _, penalty, _ = of_one
     pseudo = chosen.pseudo_references
     short = settings.per_example - len(example.references) - len(pseudo)
     why = None
     if short > 0:
-        why = _why_short(of_one, lattice, settings.search)
+        why = _why_short(of_one)
         pseudo = fill_up(example, pseudo, short, settings)
     tally.count(example, pseudo, sentences=sentences, exact=chosen.exact, short=why)
     for cause, count in chosen.left_out.items():
         tally.left_out[cause] += count
     kept = None
-    if settings.keep_lattice:
-        whole = lattice()
-        kept = keep(whole, None if whole.rules is None else kept_rules(whole.rules))
+    if settings.keep_lattice and lattice is not None:
+        kept = keep(lattice, None if lattice.rules is None else kept_rules(lattice.rules))
     summary = LatticeSummary(sentences, penalty, chosen.exact, kept)
     # As `replace` would, which takes five times as long.
     id, source, references = example.id, example.source, example.references
     return Example(id, source, references, pseudo, summary, example.record, example.line, example.as_read)
 
 
-def _why_short(of_one: OfOne, lattice: Callable[[], Lattice], search: SearchSettings) -> str:
+def _why_short(of_one: OfOne) -> str:
     """Why an example gives too few sentences, so that a person knows what would give more."""
-    chosen, found = of_one.chosen, len(of_one.chosen.pseudo_references)
-    if found == of_one.new:
+    if len(of_one.chosen.pseudo_references) == of_one.new:
         return "no_more"
-    if not chosen.exact:
+    if not of_one.chosen.exact:
         return "cut_short"
-    if search.min_bleu == 0 or READ_CAUSES & chosen.left_out.keys():
-        return "left_out"
-    any_bleu = replace(search, min_bleu=0, node_budget=min(search.node_budget, _NODES_FOR_A_REASON))
-    return "low_bleu" if len(lattice().search(found + 1, any_bleu).lengths) > found else "left_out"
+    return "low_bleu" if of_one.has_lower else "left_out"
 
 
 def fill_up(

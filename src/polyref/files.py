@@ -368,7 +368,7 @@ def _locked(path: Path, flags: int, mode: int = 0o666) -> Iterator[int]:
 def _is_open(path: Path, handle: int) -> bool:
     """Whether a file of this name is still the one that was opened; others may remove it at any time."""
     with suppress(FileNotFoundError):
-        return os.path.samestat(os.stat(path), os.fstat(handle))
+        return os.path.samestat(path.stat(), os.fstat(handle))
     return False
 
 

@@ -39,7 +39,10 @@ def distinct_vectors(words, halves):
     """
     number = np.empty(len(words), np.int32)
     bearer = np.empty(len(words), np.int32)
-    last = np.full(words.max() + 1, -1, np.int32)  # the number of the vector that each word had when it was last seen
+    most = np.int32(0)
+    for word in words:
+        most = max(most, word)
+    last = np.full(most + 1, -1, np.int32)  # the number of the vector that each word had when it was last seen
     count = 0
     for v in range(len(words)):
         same = last[words[v]]

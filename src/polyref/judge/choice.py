@@ -27,6 +27,7 @@ from polyref.lattice import CAUSES, Found, Lattice, SearchSettings
 
 # Of each example, the best sentences by BLEU that are looked at, for each that is wanted.
 LOOKED_AT = 32
+NODES_FOR_LOWER = 10_000  # of a search that only looks for others with a lower BLEU
 NOT_FLUENT, RISKY = "fluency", "seams"  # the causes beside those of the rules
 READ_CAUSES = frozenset({NOT_FLUENT, RISKY})
 # What rules leave out are beginnings of sentences: however a sentence goes on, it cannot pass any more.
@@ -134,6 +135,16 @@ def judged(lattice: Lattice, found: Found, verdicts: Sequence[Verdict]) -> Itera
     """The same with what a reader has measured."""
     for sentence, verdict in zip(written(lattice, found), verdicts, strict=True):
         yield sentence._replace(fluency=verdict.fluency, risk=verdict.risk)
+
+
+def has_lower(chosen: Chosen, lattice: Lattice, wanted: int, search: SearchSettings) -> bool:
+    """Whether too few sentences were found, and there are others, with a lower BLEU than is wanted."""
+    found = len(chosen.pseudo_references)
+    is_short = chosen.exact and found < min(wanted, lattice.new)
+    if not is_short or search.min_bleu == 0 or READ_CAUSES & chosen.left_out.keys():
+        return False
+    any_bleu = replace(search, min_bleu=0, node_budget=min(search.node_budget, NODES_FOR_LOWER))
+    return len(lattice.search(found + 1, any_bleu).lengths) > found
 
 
 def choose(lattice: Lattice, wanted: int, search: SearchSettings) -> Chosen:

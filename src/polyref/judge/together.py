@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import accumulate, chain, repeat
 from threading import local
 from typing import Any, NamedTuple
@@ -20,7 +21,7 @@ from polyref.align import AlignSettings, whole_units
 from polyref.align.veto import exclusions
 from polyref.encode import Encoding
 from polyref.example import PseudoReference
-from polyref.judge.choice import Chosen, named_causes
+from polyref.judge.choice import NODES_FOR_LOWER, Chosen, has_lower, named_causes
 from polyref.judge.usage import Usage
 from polyref.lattice import CompiledEngine, Lattice, SearchSettings
 from polyref.lattice.lattice import LIST_LIMIT, MAX_BOUNDS
@@ -36,7 +37,7 @@ _MOST_WRITTEN = 1_000_000  # words of all sentences that are wanted, about: some
 # Of one example. What has more takes so long that nothing is saved; and no signal is seen before all examples are done.
 _MOST_OF_ONE = 250  # words
 _MOST_NODES = 20_000
-_made = PseudoReference._make
+_made = partial(tuple.__new__, PseudoReference)  # as _make, which is a function of Python
 _NO_CODES, _NO_TABLE = np.empty(0, np.int64), np.empty((0, 0), np.bool_)
 _NO_HALVES, _NONE_KNOWN = np.empty((0, 0), np.uint16), np.empty(0, np.bool_)
 
@@ -52,16 +53,21 @@ _unknown = _Unknown()
 
 
 class OfOne(NamedTuple):
-    """What is chosen of one example; how many sentences its lattice has, how many of them are new, and its penalty."""
+    """What is chosen of one example; how many sentences its lattice has, how many of them are new, and its penalty.
+
+    `has_lower` says of an example that gives too few whether there are others, with a lower BLEU than is wanted.
+    """
 
     chosen: Chosen
     sentences: int
     new: int
     penalty: float | None
+    has_lower: bool
 
     @classmethod
-    def of(cls, chosen: Chosen, lattice: Lattice) -> OfOne:
-        return cls(chosen, lattice.count, lattice.new, lattice.penalty)
+    def of(cls, chosen: Chosen, lattice: Lattice, wanted: int, search: SearchSettings) -> OfOne:
+        lower = has_lower(chosen, lattice, wanted, search)
+        return cls(chosen, lattice.count, lattice.new, lattice.penalty, lower)
 
 
 @dataclass(frozen=True)
@@ -82,7 +88,8 @@ class Together:
             return False
         words = sum(map(len, chain.from_iterable(examples)))
         longest = [
-            count * max(map(len, references), default=0) for references, count in zip(examples, wanted, strict=True)
+            max(count, 0) * max(map(len, references), default=0)
+            for references, count in zip(examples, wanted, strict=True)
         ]
         return words <= _MOST_WORDS and 0 < sum(longest) <= _MOST_WRITTEN
 
@@ -128,6 +135,7 @@ class Together:
             by_paper=self.align.merge_order == "paper",
             judged=self.usage is not None,
             limits=np.array([min(self.search.node_budget, _MOST_NODES), self.search.tie_limit]),
+            lower_limits=np.array([min(self.search.node_budget, NODES_FOR_LOWER), self.search.tie_limit]),
             is_cut=self.search.node_budget > _MOST_NODES,
             most_states=MAX_STATES,
             most_listed=LIST_LIMIT,
@@ -178,7 +186,7 @@ class Together:
             left_out = named_causes(row[kernels.LEFT_OUT :])
             chosen = Chosen(tuple(pseudo), bool(row[kernels.IS_EXACT]), left_out)
             new = row[kernels.COUNT] - row[kernels.DISTINCT]
-            yield OfOne(chosen, row[kernels.COUNT], new, penalties[row[kernels.PENALTY]])
+            yield OfOne(chosen, row[kernels.COUNT], new, penalties[row[kernels.PENALTY]], bool(row[kernels.HAS_LOWER]))
 
 
 def _vectors(encodings: Sequence[Encoding] | None) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]:

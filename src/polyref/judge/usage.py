@@ -11,6 +11,7 @@ one reference has both much more rarely than it would by chance.
 
 from __future__ import annotations
 
+from array import array
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
@@ -207,23 +208,6 @@ def _alternatives(examples: Sequence[Sequence[frozenset[str]]], words: Sequence[
 # -- for the kernels --------------------------------------------------------------------------------------------------
 
 
-class _Column:
-    """An array that grows."""
-
-    def __init__(self, kind: type[np.generic], fill: int = 0):
-        self.array: npt.NDArray[Any] = np.full(1 << 10, fill, kind)
-        self.size, self._fill = 0, fill
-
-    def add(self, values: Sequence[int]) -> None:
-        needed = self.size + len(values)
-        if needed > len(self.array):
-            larger = np.full(2 * needed, self._fill, self.array.dtype)
-            larger[: self.size] = self.array[: self.size]
-            self.array = larger
-        self.array[self.size : needed] = values
-        self.size = needed
-
-
 class WordTables(dict[str, int]):
     """The row of each word, made when it is first asked for; see the kernel for what the tables hold."""
 
@@ -237,11 +221,9 @@ class WordTables(dict[str, int]):
         self.paired: set[int] = set()  # the rows of brackets and quotes
         self._parts: dict[str, int] = {}
         self._stems: dict[str, int] = {}
-        self._flags, self._parts_first, self._of_word = _Column(np.uint8), _Column(np.int32), _Column(np.int32)
-        self._part_flags, self._stem = _Column(np.uint8), _Column(np.int32)
-        self._letters_first, self._letters, self._local = _Column(np.int32), _Column(np.int32), _Column(np.int32, -1)
-        for column in (self._parts_first, self._letters_first):
-            column.add([0])
+        self._flags, self._parts_first, self._of_word = array("B"), array("i", [0]), array("i")
+        self._part_flags, self._stem = array("B"), array("i")
+        self._letters_first, self._letters = array("i", [0]), array("i")
         # Words that have alternatives come first, so that the list of those never grows.
         known = self._usage.relatives.alternatives
         rows = [self._part(word) for word in known]
@@ -257,9 +239,9 @@ class WordTables(dict[str, int]):
 
     def __missing__(self, word: str) -> int:
         facts, row = facts_of(word), len(self)
-        self._flags.add([facts.negates | facts.is_mark << 1 | facts.is_paired << 2])
-        self._of_word.add([self._part(part) for part in facts.parts])
-        self._parts_first.add([self._of_word.size])
+        self._flags.append(facts.negates | facts.is_mark << 1 | facts.is_paired << 2)
+        self._of_word.extend([self._part(part) for part in facts.parts])
+        self._parts_first.append(len(self._of_word))
         if facts.is_paired:
             self.paired.add(row)
         self._arrays = None
@@ -268,14 +250,13 @@ class WordTables(dict[str, int]):
 
     def _part(self, part: str) -> int:
         row = self._parts.setdefault(part, len(self._parts))
-        if row == self._stem.size:
+        if row == len(self._stem):
             may_repeat = self._usage.may_repeat(part)
-            self._part_flags.add([may_repeat | bool(self._usage.repeated.get(part)) << 1])
+            self._part_flags.append(may_repeat | bool(self._usage.repeated.get(part)) << 1)
             has_stem = len(part) >= STEM and not may_repeat
-            self._stem.add([self._stems.setdefault(part[:STEM], len(self._stems)) if has_stem else -1])
-            self._letters.add([ord(letter) for letter in part])
-            self._letters_first.add([self._letters.size])
-            self._local.add([-1])
+            self._stem.append(self._stems.setdefault(part[:STEM], len(self._stems)) if has_stem else -1)
+            self._letters.extend(map(ord, part))
+            self._letters_first.append(len(self._letters))
         return row
 
     def rows(self, words: Sequence[str]) -> list[int]:
@@ -290,7 +271,8 @@ class WordTables(dict[str, int]):
         if self._arrays is None:
             columns = (
                 self._flags, self._parts_first, self._of_word,
-                self._part_flags, self._stem, self._letters_first, self._letters, self._local,
+                self._part_flags, self._stem, self._letters_first, self._letters,
             )  # fmt: skip
-            self._arrays = (*[column.array for column in columns], *self._others)
+            local = np.full(len(self._stem), -1, np.int32)
+            self._arrays = (*map(np.array, columns), local, *self._others)
         return self._arrays

@@ -17,9 +17,10 @@ from polyref.lattice.compiled.ranking import LENGTH, ORDER
 from polyref.lattice.compiled.search import FINE, search
 from polyref.score.kernels import MAX_ORDER
 
-# What is told of each example. PENALTY: which of them was taken; DISTINCT: references; SHARED: the sum of the counts of
-# what most references share; LEFT_OUT: the first of four causes, how many beginnings each left out.
-IS_CHOSEN, COUNT, PENALTY, IS_EXACT, FOUND, PATH, DISTINCT, SHARED, LEFT_OUT = range(9)
+# What is told of each example. PENALTY: which of them was taken; HAS_LOWER: whether too few were found, and others have
+# a BLEU of 0; DISTINCT: references; SHARED: the sum of the counts of what most references share; LEFT_OUT: the first of
+# four causes, how many beginnings each left out.
+IS_CHOSEN, COUNT, PENALTY, IS_EXACT, FOUND, HAS_LOWER, PATH, DISTINCT, SHARED, LEFT_OUT = range(10)
 COLUMNS = LEFT_OUT + 4
 CLOSEST = ORDER  # of a sentence: all are of the highest order, so that the closest reference length has this column
 
@@ -49,6 +50,7 @@ class How(NamedTuple):
     by_paper: boolean  # the order of merges
     judged: boolean
     limits: int64[::1]  # as `search` takes them
+    lower_limits: int64[::1]  # the same where only others with a lower BLEU are looked for
     is_cut: boolean  # the node budget is a smaller one than that of an example alone
     most_states: int64
     most_listed: int64  # sentences; of more, not all are looked at
@@ -122,9 +124,11 @@ def similarity_of(chunk, how, words, starts, begins, vocabulary):
     halves = np.empty((len(words), chunk.halves.shape[1]), np.uint16)
     known = np.empty(len(words), np.bool_)
     for d in range(len(begins)):
-        end = begins[d] + starts[d + 1] - starts[d]
-        halves[starts[d] : starts[d + 1]] = chunk.halves[begins[d] : end]
-        known[starts[d] : starts[d + 1]] = chunk.known[begins[d] : end]
+        for k in range(starts[d], starts[d + 1]):
+            place = begins[d] + k - starts[d]
+            known[k] = chunk.known[place]
+            for n in range(halves.shape[1]):
+                halves[k, n] = chunk.halves[place, n]
     similarity = soft_similarity(words, starts, halves, known, how.baseline)
     if len(chunk.codes):
         restrain(words, starts, similarity, chunk.codes[vocabulary], chunk.contrasts, how.position)
@@ -149,7 +153,8 @@ def with_room(numbers, needed):
     if needed <= len(numbers):
         return numbers
     larger = np.empty(2 * needed, np.int32)
-    larger[: len(numbers)] = numbers
+    for k in range(len(numbers)):
+        larger[k] = numbers[k]
     return larger
 
 
@@ -164,7 +169,10 @@ def choose_all(chunk, how, tables):
     word of the distinct references. Examples that are not chosen from need what this kernel does not have.
     """
     told = np.zeros((len(chunk.firsts) - 1, COLUMNS), np.int64)
-    sentences = np.empty((np.maximum(chunk.wanted, 0).sum(), 5), np.int64)
+    room = np.int64(0)
+    for wanted in chunk.wanted:
+        room += max(wanted, 0)
+    sentences = np.empty((room, 5), np.int64)
     found, used = np.int64(0), np.int64(0)
     path = np.empty(16 * len(sentences) + 1, np.int32)
     after = np.full(len(chunk.words), -1, np.int32)
@@ -177,7 +185,10 @@ def choose_all(chunk, how, tables):
         rows = chunk.rows[vocabulary]
         flags = tables.word_flags[rows]
         told[e, DISTINCT], told[e, PATH] = len(begins), used
-        if len(words) > how.most_words or (how.judged and (flags & IS_PAIRED).any()):
+        met_flags = np.uint8(0)
+        for flag in flags:
+            met_flags |= flag
+        if len(words) > how.most_words or (how.judged and met_flags & IS_PAIRED):
             continue
         similarity = similarity_of(chunk, how, words, starts, begins, vocabulary)
         for tried in range(len(how.penalties)):
@@ -206,20 +217,33 @@ def choose_all(chunk, how, tables):
                 tables.word_flags, tables.parts_first, tables.parts, tables.part_flags, tables.stems,
                 tables.letters_first, tables.letters, tables.local, tables.others_first, tables.others, tables.evidence,
             )  # fmt: skip
+        is_listed, floors = count <= how.most_listed, np.ones(len(words) + 1, np.int64)
+        hashes, marks = chunk.hashes[vocabulary], flags & IS_MARK != 0
         status, counts, arcs_found, nodes, exact, left_out = search(
             words, starts, len(vocabulary), first, arcs, final,
-            wanted, count <= how.most_listed, MAX_ORDER, np.ones(len(words) + 1, np.int64), chunk.hashes[vocabulary],
-            flags & IS_MARK != 0, how.limits, how.most_bounds, rules, same, shared,
+            wanted, is_listed, MAX_ORDER, floors, hashes, marks, how.limits, how.most_bounds, rules, same, shared,
         )  # fmt: skip
         if status != FINE or (how.is_cut and nodes > how.limits[0]):
             continue
+        if exact and len(counts) < wanted:
+            status, lower, _, _, _, _ = search(
+                words, starts, len(vocabulary), first, arcs, final,
+                len(counts) + 1, is_listed, 1, floors, hashes, marks, how.lower_limits, how.most_bounds,
+                rules, same, shared,
+            )  # fmt: skip
+            if status != FINE:
+                continue
+            told[e, HAS_LOWER] = len(lower) > len(counts)
         add_closest(counts, starts)
         told[e, IS_CHOSEN], told[e, IS_EXACT], told[e, FOUND] = 1, exact, len(counts)
-        told[e, LEFT_OUT:] = left_out
+        for cause in range(len(left_out)):
+            told[e, LEFT_OUT + cause] = left_out[cause]
         if len(shared):
             told[e, SHARED] = shared[0]
-        sentences[found : found + len(counts)] = counts
-        found += len(counts)
+        for k in range(len(counts)):
+            for column in range(counts.shape[1]):
+                sentences[found, column] = counts[k, column]
+            found += 1
         path = with_room(path, used + len(arcs_found))
         for arc in arcs_found:
             origin = arcs[arc, ORIGIN] if arc >= 0 else -1

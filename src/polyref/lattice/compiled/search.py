@@ -616,9 +616,11 @@ def search(
     for served in bits:
         said[longest + 1] |= served
     load = np.empty((longest + 1, lanes.shape[1]), np.uint64)
-    load[0] = lanes[BEGIN]
+    for lane in range(lanes.shape[1]):
+        load[0, lane] = lanes[BEGIN, lane]
     pieces = np.empty((longest + 1 if len(same) else 1, len(ends)), np.uint64)
-    pieces[0] = before
+    for part in range(len(ends)):
+        pieces[0, part] = before[part]
     ground = Ground(
         words, starts, arcs, p_first, rows, p_final, bound_first, bounds, lengths, word_hashes, floors, limits,
         rules, same, adding, lanes, bits, at_end, reach, known_cores, places, ends,
@@ -661,7 +663,10 @@ def search(
                             core = with_word(core, arcs[out_paths[k, p], ARC_WORD], same, word_hashes)
                         known_cores[len(starts) - 1 + k] = core
     status = TOO_LARGE if too_large else (UNDECIDED if walk.undecided[0] else FINE)
-    out_arcs = np.empty(out_counts[:taken, LENGTH].sum() + taken, np.int32)
+    place = taken
+    for k in range(taken):
+        place += out_counts[k, LENGTH]
+    out_arcs = np.empty(place, np.int32)
     place = 0
     for k in range(taken):
         for p in range(out_counts[k, LENGTH]):
