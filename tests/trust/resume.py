@@ -1,6 +1,6 @@
-"""Kill long runs at random moments, fill their disk, kill their workers; go on until they are done, and compare.
+"""Kill long runs at random moments, fill their disk, kill their workers, cut the power; go on until done, and compare.
 
-    python tests/trust/resume.py --times 50 [--seed 1] [--only killed,full,workers] [--input captions.jsonl]
+    python tests/trust/resume.py --times 50 [--seed 1] [--only killed,full,workers,power] [--input captions.jsonl]
 
 In:   examples that it makes itself, or a file; a seed.
 Out:  a line per finding, and per kind of trouble how often a run was disturbed and how it ended. Exit code 1 if there
@@ -14,6 +14,8 @@ the bytes of a run that nobody disturbed, with nothing beside it and no process 
 - full: a disk with too little room, then enough. A tmpfs of its own where mount is permitted; else a limit on the size
   of a file, which is said.
 - workers: SIGKILL to one worker after another while it runs. No run may end because of it.
+- power: at a random moment, up to three times, all is lost that had not reached the disk. The disk is a file with an
+  ext4 of its own, of which a copy is taken and mounted in its place. Left out, and said, where mount is not permitted.
 """
 
 from __future__ import annotations
@@ -124,6 +126,23 @@ class Trials:
             resized(1 << 30)
             return wrong + self.end(folder, form)[1]
 
+    def power(self, folder: Path, form: str, codes: Codes) -> list[str]:
+        with losing_disk(folder / "out", self.work) as cut:
+            if cut is None:
+                codes["left out: no disk can be mounted"] += 1
+                return []
+            for _ in range(self.draw.randint(1, 3)):
+                process = self.start(folder, form)
+                with suppress(subprocess.TimeoutExpired):
+                    process.wait(self.draw.uniform(0, self.seconds))
+                with suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
+                cut()
+                code, _ = self.finish(process)
+                codes["cut" if code == -signal.SIGKILL else f"done, {code}"] += 1
+            codes["shards kept"] += len(list((folder / "out").rglob("[0-9]*.jsonl")))
+            return self.end(folder, form)[1]
+
     def workers(self, folder: Path, form: str, codes: Codes) -> list[str]:
         process = self.start(folder, form)
         while process.poll() is None:
@@ -156,6 +175,39 @@ def small_disk(place: Path) -> Iterator[Callable[[int], bool]]:
     finally:
         if is_mounted:
             subprocess.run(["umount", str(place)], check=True)
+
+
+@contextmanager
+def losing_disk(place: Path, work: Path) -> Iterator[Callable[[], None] | None]:
+    """A disk in this place, and what cuts its power: all that was not synced is lost. None where there can be none."""
+    place.mkdir()
+    image, copy = work / "disk", work / "disk-copy"
+    image.unlink(missing_ok=True)
+    with image.open("wb") as stream:
+        stream.truncate(64 << 20)
+    tools = all(map(shutil.which, ("mkfs.ext4", "mount", "umount")))
+    is_mounted = tools and all(
+        subprocess.run(command, capture_output=True).returncode == 0
+        for command in (
+            ["mkfs.ext4", "-q", image],
+            ["mount", "-o", "loop", image, place],
+            ["rmdir", place / "lost+found"],
+            ["sync", "-f", place],
+        )
+    )
+
+    def cut() -> None:
+        # What the file system has sent to its disk stands in the image; what it still holds back does not.
+        subprocess.run(["cp", "--sparse=always", image, copy], check=True)
+        subprocess.run(["umount", "-l", place], check=True)
+        copy.replace(image)
+        subprocess.run(["mount", "-o", "loop", image, place], check=True)
+
+    try:
+        yield cut if is_mounted else None
+    finally:
+        if is_mounted:
+            subprocess.run(["umount", place], check=True)
 
 
 def outputs(folder: Path) -> dict[str, bytes]:
@@ -191,7 +243,7 @@ def make_input(path: Path, draw: random.Random, count: int = 600) -> Path:
 
 
 def main() -> int:
-    ways = ("killed", "full", "workers")
+    ways = ("killed", "full", "workers", "power")
     parser = argparse.ArgumentParser(description="Disturb long runs, go on until they are done, and compare.")
     parser.add_argument("--times", type=int, default=5)
     parser.add_argument("--seed", type=int, default=0)
