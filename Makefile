@@ -59,7 +59,7 @@ browser: .venv/dev
 	} || { echo "install chromium and chromium-driver first"; exit 2; }
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/explore/test_browser.py
 
-# Damaged input, signals, kills and full disks, for as long as one likes: make trust MINUTES=30 TIMES=100
+# Damaged input, signals, kills, power cuts and full disks, for as long as one likes: make trust MINUTES=30 TIMES=100
 MINUTES := 2
 TIMES := 5
 trust: .venv/dev
