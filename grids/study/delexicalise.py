@@ -1,6 +1,9 @@
 """E2E with the two slots that can only be copied, name and near, as XNAME and XNEAR in inputs and texts.
 
     python grids/study/delexicalise.py data/e2e/train.jsonl runs/study/e2e/train.jsonl
+    python grids/study/delexicalise.py --back data/e2e/test_all_refs.jsonl hypotheses.jsonl output.jsonl
+
+The second command puts the names of the first file's inputs back into what was generated, by the order of the examples.
 
 With few inputs, whether a model learns to copy names is a matter of the seed: the test BLEU of four seeds with 1,000
 inputs and two references went from 48.5 to 58.2 (deviation 4.6). No difference between methods shows beside that.
@@ -8,10 +11,12 @@ inputs and two references went from 48.5 to 58.2 (deviation 4.6). No difference 
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 from polyref.data import read, write
 from polyref.example import Example
@@ -27,5 +32,17 @@ def delexicalised(path: str) -> Iterator[Example]:
         yield Example(example.id, source, tuple(replace(example.references[0], text=text) for text in texts))
 
 
+def with_names(path: str, hypotheses: str) -> Iterator[str]:
+    for example, line in zip(read(path), Path(hypotheses).read_text("utf-8").splitlines(), strict=True):
+        record = json.loads(line)
+        for slot in ("name", "near"):
+            for value in re.findall(rf"\b{slot}\[([^]]+)]", str(example.source)):
+                record["hypothesis"] = re.sub(f"X{slot}", value, record["hypothesis"], flags=re.IGNORECASE)
+        yield json.dumps({"id": example.id, "hypothesis": record["hypothesis"]}) + "\n"
+
+
 if __name__ == "__main__":
-    print(write(delexicalised(sys.argv[1]), sys.argv[2]))
+    if sys.argv[1] == "--back":
+        Path(sys.argv[4]).write_text("".join(with_names(sys.argv[2], sys.argv[3])), "utf-8")
+    else:
+        write(delexicalised(sys.argv[1]), sys.argv[2])

@@ -21,6 +21,7 @@ from polyref.errors import InputError, SettingsError
 from polyref.example import Example, LatticeSummary, PseudoReference
 from polyref.judge import (
     EXAMPLES_READ,
+    LIMIT,
     JudgeSettings,
     LanguageModel,
     OfOne,
@@ -61,6 +62,13 @@ class ExpandSettings:
         metavar="MARGIN",
     )
     judging: JudgeSettings = part(JudgeSettings)
+    risk_limit: float = setting(
+        LIMIT,
+        "Seams: leave out what is riskier.",
+        more="The default belongs to the built-in language model; one of your own may want another.",
+        at_least=0,
+        metavar="RISK",
+    )
     keep_lattice: bool = setting(False, "Keep lattices, for fresh paths and soft targets.")
     text: TextSettings = part(TextSettings)
     align: AlignSettings = part(AlignSettings)
@@ -91,7 +99,7 @@ class Tools:
         if not settings.reads:
             return None
         usage = self.usage if settings.judging.judge == "seams" else None
-        return Reader(self.model(), settings.fluency, usage)
+        return Reader(self.model(), settings.fluency, usage, settings.risk_limit)
 
     def model(self) -> LanguageModel:
         """What reads sentences: the model given, the encoder if it can, else the built-in one."""

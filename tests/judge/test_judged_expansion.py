@@ -142,6 +142,20 @@ def test_seams_of_real_captions_are_judged_by_the_built_in_model():
     assert all(one.risk is not None and 0 <= one.risk <= LIMIT for one in judged.pseudo_references)
 
 
+def test_the_limit_of_the_risk_can_be_set():
+    def risks(limit: float) -> list[float]:
+        settings = ExpandSettings(judging=JudgeSettings("seams"), per_example=40, risk_limit=limit)
+        [judged] = expand([example(*CAT)], settings=settings, engine=PlainEngine())
+        return [one.risk for one in judged.pseudo_references if one.risk is not None]
+
+    every = risks(1000)
+    low = sorted(every)[len(every) // 2]
+    passing, found = [risk for risk in every if risk <= low], risks(low)
+    assert 0 < len(passing) < len(every)
+    assert found[: len(passing)] == passing  # others, with less BLEU, take the places of the rest
+    assert max(found) <= low
+
+
 def test_a_model_that_cannot_read_words_is_refused():
     class Mute:
         name = "mute"

@@ -24,12 +24,14 @@ from polyref.judge.choice import (
     written,
 )
 from polyref.judge.content import Judge, JudgeSettings, explain, kept_rules, restored_rules, rules_of
+from polyref.judge.seams import LIMIT
 from polyref.judge.together import OfOne, Together
 from polyref.judge.usage import EXAMPLES_READ, Usage
 
 __all__ = [
     "CAUSES_IN_WORDS",
     "EXAMPLES_READ",
+    "LIMIT",
     "LOOKED_AT",
     "READ_CAUSES",
     "Chosen",

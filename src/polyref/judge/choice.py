@@ -68,6 +68,7 @@ class Reader:
     model: LanguageModel
     margin: float | None = None
     usage: Usage | None = None  # None: seams are not judged
+    limit: float = LIMIT  # of the risk of seams
 
     def __post_init__(self) -> None:
         if self.usage is not None and not hasattr(self.model, "readings"):
@@ -104,7 +105,7 @@ class Reader:
             verdicts = []
             for risk in of_one:
                 fluency = next(fluencies)
-                cause = RISKY if risk is not None and risk > LIMIT else None
+                cause = RISKY if risk is not None and risk > self.limit else None
                 cause = NOT_FLUENT if fluency is not None and fluency < floor else cause
                 verdicts.append(Verdict(fluency, risk, cause))
             found.append(verdicts)

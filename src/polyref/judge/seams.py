@@ -1,7 +1,7 @@
 """How well a sentence holds together where it changes from one reference to another.
 
 In:   lattices, sentences of each as words, what is known of the file's words, a language model.
-Out:  the risk of each sentence: 0 is what gold references have, higher is worse. Above LIMIT, leave it out.
+Out:  the risk of each sentence: 0 is what gold references have, higher is worse. Above a limit, leave it out.
 Not:  what a sentence says (content.py), the language model (encode/), the search (lattice/).
 
 Every word of a sentence stands in a reference, too. If a change fits, the word is about as likely as there, and the
@@ -14,7 +14,7 @@ references.
     risk   the sum over all words of drop + 3 shift; words that are not common in the file count half
 
 Grammar is in the common words and the marks. The numbers were fitted on benchmarks/choosing with the built-in model,
-then rounded; another model may need another LIMIT.
+then rounded; another model may need another limit.
 """
 
 from __future__ import annotations
