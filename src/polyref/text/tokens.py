@@ -118,7 +118,7 @@ def _plain_tokens(text: str, fold_case: bool) -> Tokens:
     is_parted = "," in text or ";" in text
     if is_parted:
         text = text.replace(",", " ,").replace(";", " ;")
-    ends = text[-1] in ".!?"
+    ends = text[-1] in _LAST_MARKS
     if ends:
         text = f"{text[:-1]} {text[-1]}"
     surfaces = tuple(text.split(" "))
