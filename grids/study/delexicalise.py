@@ -33,12 +33,15 @@ def delexicalised(path: str) -> Iterator[Example]:
 
 
 def with_names(path: str, hypotheses: str) -> Iterator[str]:
-    for example, line in zip(read(path), Path(hypotheses).read_text("utf-8").splitlines(), strict=True):
-        record = json.loads(line)
+    records = map(json.loads, Path(hypotheses).read_text("utf-8").rstrip("\n").split("\n"))
+    for example, record in zip(read(path), records, strict=True):
+        if record["id"] != example.id:
+            raise SystemExit(f"{hypotheses}: {record['id']} stands where {path} has {example.id}")
+        text = record["hypothesis"]
         for slot in ("name", "near"):
             for value in re.findall(rf"\b{slot}\[([^]]+)]", str(example.source)):
-                record["hypothesis"] = re.sub(f"X{slot}", value, record["hypothesis"], flags=re.IGNORECASE)
-        yield json.dumps({"id": example.id, "hypothesis": record["hypothesis"]}) + "\n"
+                text = re.sub(f"X{slot}", value.replace("\\", r"\\"), text, flags=re.IGNORECASE)
+        yield json.dumps({"id": example.id, "hypothesis": text}) + "\n"
 
 
 if __name__ == "__main__":

@@ -68,6 +68,7 @@ class ExpandSettings:
         more="The default belongs to the built-in language model; one of your own may want another.",
         at_least=0,
         metavar="RISK",
+        needs=("judge", "seams"),
     )
     keep_lattice: bool = setting(False, "Keep lattices, for fresh paths and soft targets.")
     text: TextSettings = part(TextSettings)

@@ -1,6 +1,7 @@
 """Choosing from many examples in one call gives what choosing from one after the other gives, to the letter."""
 
 import random
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
@@ -150,6 +151,23 @@ def test_what_the_kernel_does_not_know_is_not_given_to_it(search):
     assert chooses.can_take(tokens, [5])
     assert not replace(chooses, search=search).can_take(tokens, [5])
     assert not chooses.can_take(tokens, [0])
+
+
+def test_threads_may_share_what_is_known_of_words():
+    draw, words = random.Random(6), [f"w{number}" for number in range(8000)]
+
+    def texts(base: list[str]) -> list[str]:
+        return [" ".join([*base[:k], draw.choice(words), *base[k + 1 :]]) for k in (1, 3, 5)]
+
+    given = [[texts(draw.sample(words, 7)) for _ in range(400)] for _ in range(3)]
+    usage, engine = usage_of(examples(), TextSettings()), CompiledEngine()
+
+    def expanded(references: list[list[str]]) -> list[Example]:
+        return list(expand(references, usage=usage, engine=engine))
+
+    with ThreadPoolExecutor(3) as threads:
+        found = list(threads.map(expanded, given))
+    assert found == list(map(expanded, given))
 
 
 def test_a_baseline_may_be_a_whole_number():

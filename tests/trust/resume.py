@@ -41,6 +41,7 @@ SHARD = 128
 WORDS = ("a", "the", "grey", "cat", "dog", "sleeps", "is", "asleep", "on", "mat", "near", "window", "two", "red")
 # Shards as they are, or one file that is made of them.
 FORMS = {"folder": ("-o", "out/"), "file": ("-o", "out/expanded.jsonl", "--shards", "out/parts")}
+LEFT_OUT = "left out: no disk can be mounted"
 Codes = Counter[str]
 
 
@@ -127,9 +128,10 @@ class Trials:
             return wrong + self.end(folder, form)[1]
 
     def power(self, folder: Path, form: str, codes: Codes) -> list[str]:
-        with losing_disk(folder / "out", self.work) as cut:
+        wrong: list[str] = []
+        with losing_disk(folder / "out", self.work / f"{folder.name}.disk") as cut:
             if cut is None:
-                codes["left out: no disk can be mounted"] += 1
+                codes[LEFT_OUT] += 1
                 return []
             for _ in range(self.draw.randint(1, 3)):
                 process = self.start(folder, form)
@@ -137,11 +139,17 @@ class Trials:
                     process.wait(self.draw.uniform(0, self.seconds))
                 with suppress(ProcessLookupError):
                     os.killpg(process.pid, signal.SIGKILL)
-                cut()
-                code, _ = self.finish(process)
+                code, said = self.finish(process)
                 codes["cut" if code == -signal.SIGKILL else f"done, {code}"] += 1
-            codes["shards kept"] += len(list((folder / "out").rglob("[0-9]*.jsonl")))
-            return self.end(folder, form)[1]
+                before = noted_shards(folder)
+                cut()
+                # The last one may have been noted without being synced yet.
+                if lost := set(before[:-1]) - set(noted_shards(folder)):
+                    wrong.append(f"lost, though they were noted: {sorted(lost)}")
+                if code != -signal.SIGKILL:
+                    wrong += self.faults(code, said, folder, form)
+            codes["shards kept"] += len(noted_shards(folder))
+            return wrong + self.end(folder, form)[1]
 
     def workers(self, folder: Path, form: str, codes: Codes) -> list[str]:
         process = self.start(folder, form)
@@ -178,36 +186,39 @@ def small_disk(place: Path) -> Iterator[Callable[[int], bool]]:
 
 
 @contextmanager
-def losing_disk(place: Path, work: Path) -> Iterator[Callable[[], None] | None]:
+def losing_disk(place: Path, image: Path) -> Iterator[Callable[[], None] | None]:
     """A disk in this place, and what cuts its power: all that was not synced is lost. None where there can be none."""
     place.mkdir()
-    image, copy = work / "disk", work / "disk-copy"
-    image.unlink(missing_ok=True)
     with image.open("wb") as stream:
         stream.truncate(64 << 20)
+    mount = ["mount", "-o", "loop", str(image), str(place)]
     tools = all(map(shutil.which, ("mkfs.ext4", "mount", "umount")))
     is_mounted = tools and all(
-        subprocess.run(command, capture_output=True).returncode == 0
-        for command in (
-            ["mkfs.ext4", "-q", image],
-            ["mount", "-o", "loop", image, place],
-            ["rmdir", place / "lost+found"],
-            ["sync", "-f", place],
-        )
+        subprocess.run(command, capture_output=True).returncode == 0 for command in (["mkfs.ext4", "-q", image], mount)
     )
 
     def cut() -> None:
         # What the file system has sent to its disk stands in the image; what it still holds back does not.
-        subprocess.run(["cp", "--sparse=always", image, copy], check=True)
+        subprocess.run(["cp", "--sparse=always", image, f"{image}-copy"], check=True)
         subprocess.run(["umount", "-l", place], check=True)
-        copy.replace(image)
-        subprocess.run(["mount", "-o", "loop", image, place], check=True)
+        Path(f"{image}-copy").replace(image)
+        subprocess.run(mount, check=True)
 
     try:
+        if is_mounted:
+            (place / "lost+found").rmdir()
+            subprocess.run(["sync", "-f", place], check=True)
         yield cut if is_mounted else None
     finally:
         if is_mounted:
             subprocess.run(["umount", place], check=True)
+
+
+def noted_shards(folder: Path) -> list[str]:
+    """What the manifest of a run notes, one line for each shard that is there."""
+    lines = [line for path in folder.rglob("_manifest.jsonl") for line in path.read_text("utf-8").splitlines()]
+    files = {path.stem for path in folder.rglob("[0-9]*.jsonl")}
+    return [line for line in lines if f"{json.loads(line).get('shard', -1):05d}" in files]
 
 
 def outputs(folder: Path) -> dict[str, bytes]:
@@ -261,7 +272,7 @@ def main() -> int:
             folder = work / f"{way}-{number}"
             folder.mkdir()
             wrong = getattr(trials, way)(folder, form, codes)
-            same += not wrong
+            same += not wrong and not codes[LEFT_OUT]
             findings += len(wrong)
             sys.stdout.writelines(f"{way} {number} ({form}): {one}\n    {folder}\n" for one in wrong)
             sys.stdout.flush()

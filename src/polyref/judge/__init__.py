@@ -12,7 +12,6 @@ A module imports only from those before it in this order:
 from polyref.judge.choice import (
     CAUSES_IN_WORDS,
     LOOKED_AT,
-    READ_CAUSES,
     Chosen,
     LanguageModel,
     LeftOut,
@@ -33,7 +32,6 @@ __all__ = [
     "EXAMPLES_READ",
     "LIMIT",
     "LOOKED_AT",
-    "READ_CAUSES",
     "Chosen",
     "Judge",
     "JudgeSettings",

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import accumulate, chain, repeat
-from threading import local
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -42,14 +41,7 @@ _NO_CODES, _NO_TABLE = np.empty(0, np.int64), np.empty((0, 0), np.bool_)
 _NO_HALVES, _NONE_KNOWN = np.empty((0, 0), np.uint16), np.empty(0, np.bool_)
 
 
-class _Unknown(local):
-    """The usage of words without a file: kept, for what it learns of words by themselves. Each thread has its own."""
-
-    def __init__(self) -> None:
-        self.usage = Usage()
-
-
-_unknown = _Unknown()
+_unknown = Usage()  # without a file: kept, for what it learns of words by themselves
 
 
 class OfOne(NamedTuple):
@@ -103,7 +95,7 @@ class Together:
         """The best new sentences of each example."""
         references = list(chain.from_iterable(examples))
         words = list(chain.from_iterable([tokens.words for tokens in references]))
-        kernels, tables = self.engine.chunk, (self.usage or _unknown.usage).tables
+        kernels, tables = self.engine.chunk, (self.usage or _unknown).tables
         vocabulary = list(dict.fromkeys(words))
         numbers = dict(zip(vocabulary, range(len(vocabulary)), strict=True))
         starts = list(accumulate(map(len, references), initial=0))

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from itertools import chain, islice
 from math import e, inf
+from threading import local
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -65,6 +66,10 @@ def facts_of(word: str) -> Facts:
     return Facts(parts(word), negates, is_mark(word), word in _PAIRED)
 
 
+class _OfThread(local):
+    tables: WordTables | None = None
+
+
 @dataclass(frozen=True)
 class Usage:
     """What is known of a file's words; without any, nothing.
@@ -93,10 +98,17 @@ class Usage:
         """For each word, those that count as the same in an example; see there."""
         return Relatives(self)
 
-    @cached_property
+    @property
     def tables(self) -> WordTables:
-        """What is known of each word, for the kernels."""
-        return WordTables(self)
+        """What is known of each word, for the kernels. Each thread has its own: words are added, and kernels write."""
+        own = self._of_thread
+        if own.tables is None:
+            own.tables = WordTables(self)
+        return own.tables
+
+    @cached_property
+    def _of_thread(self) -> _OfThread:
+        return _OfThread()
 
     @staticmethod
     def of(examples: Iterable[Sequence[Sequence[str]]]) -> Usage:
