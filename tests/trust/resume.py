@@ -147,6 +147,8 @@ class Trials:
                 if lost := set(before[:-1]) - set(noted_shards(folder)):
                     wrong.append(f"lost, though they were noted: {sorted(lost)}")
                 if code != -signal.SIGKILL:
+                    # That parts were removed need not have reached the disk.
+                    shutil.rmtree(folder / "out/parts", ignore_errors=True)
                     wrong += self.faults(code, said, folder, form)
             codes["shards kept"] += len(noted_shards(folder))
             return wrong + self.end(folder, form)[1]
