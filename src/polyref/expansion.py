@@ -224,13 +224,13 @@ def _chosen_together(
     tally.spend("search", started)
     first = 0
     for references, of_one, count in zip(tokens, found, wanted, strict=True):
-        own = None if vectors is None else iter(vectors[first : first + len(references)])
-        first += len(references)
         if of_one is None:
+            own = None if vectors is None else iter(vectors[first : first + len(references)])
             lattices = _lattices([references], own, baseline, settings, tools, tally)
             yield next(_chosen(lattices, [count], settings, tools, tally))
         else:
             yield of_one, None
+        first += len(references)
 
 
 def _lattices(

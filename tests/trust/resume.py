@@ -80,6 +80,15 @@ class Trials:
         _, said = process.communicate(timeout=LONGEST_WAIT)
         return process.returncode, said.decode(errors="replace")
 
+    def kill(self, folder: Path, form: str) -> tuple[int, str]:
+        """Start the run, and kill all its processes at a random moment, unless it is done by then."""
+        process = self.start(folder, form)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(self.draw.uniform(0, self.seconds))
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        return self.finish(process)
+
     def end(self, folder: Path, form: str) -> tuple[int, list[str]]:
         """Let the run go on to its end: its exit code, and what is wrong with what it leaves."""
         process = self.start(folder, form)
@@ -102,12 +111,7 @@ class Trials:
     def killed(self, folder: Path, form: str, codes: Codes) -> list[str]:
         wrong: list[str] = []
         for _ in range(self.draw.randint(1, 4)):
-            process = self.start(folder, form)
-            with suppress(subprocess.TimeoutExpired):
-                process.wait(self.draw.uniform(0, self.seconds))
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            code, said = self.finish(process)
+            code, said = self.kill(folder, form)
             codes["killed" if code == -signal.SIGKILL else f"done, {code}"] += 1
             if code not in (0, -signal.SIGKILL):
                 wrong.append(f"exit code {code}: {said[-300:]!r}")
@@ -134,12 +138,7 @@ class Trials:
                 codes[LEFT_OUT] += 1
                 return []
             for _ in range(self.draw.randint(1, 3)):
-                process = self.start(folder, form)
-                with suppress(subprocess.TimeoutExpired):
-                    process.wait(self.draw.uniform(0, self.seconds))
-                with suppress(ProcessLookupError):
-                    os.killpg(process.pid, signal.SIGKILL)
-                code, said = self.finish(process)
+                code, said = self.kill(folder, form)
                 codes["cut" if code == -signal.SIGKILL else f"done, {code}"] += 1
                 before = noted_shards(folder)
                 cut()

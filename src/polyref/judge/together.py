@@ -39,9 +39,7 @@ _MOST_NODES = 20_000
 _made = partial(tuple.__new__, PseudoReference)  # as _make, which is a function of Python
 _NO_CODES, _NO_TABLE = np.empty(0, np.int64), np.empty((0, 0), np.bool_)
 _NO_HALVES, _NONE_KNOWN = np.empty((0, 0), np.uint16), np.empty(0, np.bool_)
-
-
-_unknown = Usage()  # without a file: kept, for what it learns of words by themselves
+_NO_USAGE = Usage()  # kept, for what it learns of words by themselves
 
 
 class OfOne(NamedTuple):
@@ -95,7 +93,7 @@ class Together:
         """The best new sentences of each example."""
         references = list(chain.from_iterable(examples))
         words = list(chain.from_iterable([tokens.words for tokens in references]))
-        kernels, tables = self.engine.chunk, (self.usage or _unknown).tables
+        kernels, tables = self.engine.chunk, (self.usage or _NO_USAGE).tables
         vocabulary = list(dict.fromkeys(words))
         numbers = dict(zip(vocabulary, range(len(vocabulary)), strict=True))
         starts = list(accumulate(map(len, references), initial=0))

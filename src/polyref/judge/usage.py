@@ -285,6 +285,6 @@ class WordTables(dict[str, int]):
                 self._flags, self._parts_first, self._of_word,
                 self._part_flags, self._stem, self._letters_first, self._letters,
             )  # fmt: skip
-            local = np.full(len(self._stem), -1, np.int32)
-            self._arrays = (*map(np.array, columns), local, *self._others)
+            numbers = np.full(len(self._stem), -1, np.int32)  # for the kernel to write to
+            self._arrays = (*map(np.array, columns), numbers, *self._others)
         return self._arrays
