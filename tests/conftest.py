@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
+from polyref import compiled as kernel_cache
 from polyref.align import UNIT, Matrix, MergeOrder
 from polyref.align.alignment import Links, fill, links_of, trace_back
-from polyref.compiled import cache_folder
 from polyref.lattice import CompiledEngine, Engine, Lattice, PlainEngine
 from polyref.lattice import lattice as lattice_module
 from polyref.lattice.references import Numbering
@@ -41,11 +41,24 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session", autouse=True)
 def cache_of_our_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Tests keep their indexes apart from the user's. Compiled kernels stay where they are: compiling takes minutes."""
-    kernels = cache_folder().parent
+    kernels = kernel_cache.cache_folder().parent
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("NUMBA_CACHE_DIR", str(kernels))
         patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
         yield
+
+
+@pytest.fixture
+def without_package(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """As if no kernels had come with the package, here and in other processes."""
+    import llvmlite.binding
+
+    # Who asks for a processor gets kernels for that one: the package's are for a kind of them.
+    monkeypatch.setenv("NUMBA_CPU_NAME", llvmlite.binding.get_host_cpu_name())
+    kernel_cache._kind.cache_clear()
+    yield
+    monkeypatch.undo()
+    kernel_cache._kind.cache_clear()
 
 
 @pytest.fixture(scope="module", autouse=True)

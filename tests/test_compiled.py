@@ -48,6 +48,15 @@ def is_loaded(kernel: Any) -> bool:
     return bool(kernel.stats.cache_hits)
 
 
+def copy_kernels(folder: Path) -> None:
+    """Have all kernels in a folder of the cache, wherever they are."""
+    folder.mkdir(0o700, parents=True)
+    for name in compiled._kernels():
+        content = compiled._read(name)
+        assert content is not None
+        (folder / name).write_bytes(compiled._seal(name, content, compiled._key()) + content)
+
+
 def file_in(folder: Path) -> Path:
     """The one file of a cache."""
     (path,) = folder.iterdir()
@@ -192,7 +201,8 @@ def test_nothing_foreign_is_unpickled(sealed: bool, folder: Path, tmp_path: Path
     made()
     path = file_in(folder)
     foreign = pickle.dumps(Touch(tmp_path / "touched"))
-    path.write_bytes((compiled._seal("another.kernel", foreign) if sealed else b"") + foreign)
+    seal = compiled._seal("another.kernel", foreign, compiled._key())
+    path.write_bytes((seal if sealed else b"") + foreign)
     assert not is_loaded(made())
     assert not (tmp_path / "touched").exists()
 
@@ -210,7 +220,8 @@ def test_a_file_of_another_user_is_not_unpickled(folder: Path, monkeypatch: pyte
 def test_a_kernel_that_cannot_be_rebuilt_is_compiled_again(folder: Path):
     made()
     path = file_in(folder)
-    path.write_bytes(compiled._seal(path.name, pickle.dumps("nothing of numba's")) + pickle.dumps("nothing of numba's"))
+    content = pickle.dumps("nothing of numba's")
+    path.write_bytes(compiled._seal(path.name, content, compiled._key()) + content)
     assert not is_loaded(made())
     assert is_loaded(made())
 
@@ -263,7 +274,7 @@ def test_where_no_folder_can_be_made_kernels_are_compiled_in_memory(
     )
 
 
-def test_without_a_home_kernels_are_compiled_in_memory(monkeypatch: pytest.MonkeyPatch):
+def test_without_a_home_kernels_are_compiled_in_memory(without_package: None, monkeypatch: pytest.MonkeyPatch):
     def no_home() -> Path:
         raise RuntimeError("Could not determine home directory.")
 
@@ -373,17 +384,23 @@ print(double(21), said == [said[0]], compiled.is_cached())
 
 
 @pytest.fixture
-def beside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], subprocess.Popen[str]]:
-    """Starts a program that compiles the one kernel in a process beside it."""
+def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A package with the cache and one kernel, which notes how it was made; the folder of an empty cache."""
     (tmp_path / "polyref").mkdir()
     for name in ("compiled.py", "files.py", "errors.py"):
         shutil.copy(PACKAGE / name, tmp_path / "polyref")
     (tmp_path / "polyref" / "__init__.py").touch()
     (tmp_path / "polyref" / "kernels.py").write_text(ONE_KERNEL)
-    (tmp_path / "program.py").write_text(BESIDE)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setenv("NOTES", str(tmp_path / "notes"))
+    return tmp_path / "polyref"
+
+
+@pytest.fixture
+def beside(small: Path, tmp_path: Path) -> Callable[[str], subprocess.Popen[str]]:
+    """Starts a program that compiles the one kernel in a process beside it."""
+    (tmp_path / "program.py").write_text(BESIDE)
     pipes = dict.fromkeys(("stdout", "stderr"), subprocess.PIPE)
     return lambda wanted: subprocess.Popen([sys.executable, tmp_path / "program.py", wanted], text=True, **pipes)
 
@@ -444,17 +461,20 @@ def test_the_kernels_are_known_by_their_sources():
 
 
 @pytest.mark.compiled
-def test_kernels_are_cached_if_every_file_is_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    engine_named("compiled")
-    warm = compiled.cache_folder()
+def test_kernels_are_cached_if_every_file_is_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+):
+    compiled.compile_all()
     assert compiled.is_cached()
     monkeypatch.setattr(compiled, "_at_hand", set())  # as in a new process
     assert compiled.is_cached()
-    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    copy_kernels(tmp_path / compiled.cache_folder().name)
+    request.getfixturevalue("without_package")
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "empty"))
     assert not compiled.is_cached()
-    shutil.copytree(warm, compiled.cache_folder())
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
     assert compiled.is_cached()
-    path = compiled.cache_folder() / "polyref.align.kernels.dot"
+    path = compiled.cache_folder() / "polyref.align.kernels.fill"
     path.write_bytes(path.read_bytes()[:-1])
     assert not compiled.is_cached()
 
@@ -474,11 +494,14 @@ def test_one_that_compiles_says_so_and_one_that_does_not_does_not(monkeypatch: p
 
 
 @pytest.mark.compiled
-def test_a_run_with_damaged_kernels_says_that_it_compiles_and_ends_well(tmp_path: Path):
-    engine_named("compiled")
+def test_a_run_with_damaged_kernels_says_that_it_compiles_and_ends_well(
+    tmp_path: Path, request: pytest.FixtureRequest
+):
+    compiled.compile_all()
     (tmp_path / "captions.jsonl").write_text(caption_lines(2))
     copy = tmp_path / compiled.cache_folder().name
-    shutil.copytree(compiled.cache_folder(), copy)
+    copy_kernels(copy)
+    request.getfixturevalue("without_package")
     damaged = [copy / f"polyref.{name}" for name in ("align.kernels.dot", "score.kernels.step", "align.kernels.fill")]
 
     def run(engine: str) -> tuple[int, bytes, bytes]:
@@ -497,7 +520,9 @@ def test_a_run_with_damaged_kernels_says_that_it_compiles_and_ends_well(tmp_path
 
 
 @pytest.mark.parametrize("home", ["file", "unset"])
-def test_a_run_without_a_folder_for_kernels_says_why_they_are_not_kept(home: str, tmp_path: Path):
+def test_a_run_without_a_folder_for_kernels_says_why_they_are_not_kept(
+    home: str, tmp_path: Path, without_package: None
+):
     """Also one that is no command, such as a program that imports polyref: as a warning of its log."""
     code = "from polyref import compiled; compiled.before_loading(compiled.log)"
     (tmp_path / "file").touch()
@@ -539,3 +564,68 @@ print(len(done))
 def test_threads_that_load_a_kernel_at_the_same_time_all_have_it():
     done = subprocess.run([sys.executable, "-c", THREADS], capture_output=True, text=True, check=True)
     assert done.stdout == "6\n", done.stderr
+
+
+# -- kernels that came with the package -----------------------------------------------------------------------------
+
+OF_PACKAGE = """
+from polyref import compiled
+print(compiled.is_cached(), compiled.is_in_package())
+from polyref.kernels import double
+"""
+
+
+def in_package(small: Path) -> Path:
+    """Compile the one kernel into its package: its file there."""
+    code = "from polyref import compiled; print(compiled.compile_for_package(), compiled.package_folder())"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    count, folder = done.stdout.split()
+    assert (count, done.stderr, Path(folder).parent) == ("1", "", small / "kernels")
+    assert Path(os.environ["NOTES"]).read_text() == "compiled\n"
+    assert not Path(os.environ["NUMBA_CACHE_DIR"]).exists()
+    return file_in(Path(folder))
+
+
+def first_use() -> str:
+    """In a process of its own, whether kernels are there, and came with the package; how the one was made."""
+    done = subprocess.run([sys.executable, "-c", OF_PACKAGE], capture_output=True, text=True, check=True)
+    return f"{done.stdout.strip()} {Path(os.environ['NOTES']).read_text().split()[-1]}{done.stderr}"
+
+
+def test_kernels_of_the_package_are_there_at_first_use_and_nothing_is_written(small: Path):
+    path = in_package(small)
+    before = path.stat().st_mtime_ns
+    assert first_use() == "True True loaded"
+    assert path.stat().st_mtime_ns == before
+    assert not Path(os.environ["NUMBA_CACHE_DIR"]).exists()
+
+
+def test_kernels_of_the_package_can_be_read_by_all_its_users_and_written_by_nobody_else(small: Path):
+    path = in_package(small)
+    assert [stat.S_IMODE(each.stat().st_mode) for each in (path, path.parent)] == [0o644, 0o755]
+    path.parent.chmod(0o777)
+    assert first_use() == "False False compiled"
+
+
+def test_a_damaged_kernel_of_the_package_is_left_alone_and_compiled_again(small: Path):
+    path = in_package(small)
+    path.write_bytes(flip(path.read_bytes(), -1))
+    assert first_use() == "False False compiled"
+    assert first_use() == "True False loaded"
+    assert path.exists()
+
+
+def test_kernels_of_another_version_leave_the_package(small: Path):
+    older = in_package(small)
+    (small / "kernels.py").write_text(f"{ONE_KERNEL}\n# changed\n")
+    assert first_use() == "False False compiled"
+    shutil.rmtree(os.environ["NUMBA_CACHE_DIR"])
+    Path(os.environ["NOTES"]).unlink()
+    assert in_package(small).parent != older.parent
+    assert not older.parent.exists()
+
+
+def test_whoever_asks_for_a_processor_gets_kernels_for_that_one(small: Path, monkeypatch: pytest.MonkeyPatch):
+    in_package(small)
+    monkeypatch.setenv("NUMBA_CPU_NAME", "generic")
+    assert first_use() == "False False compiled"

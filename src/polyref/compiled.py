@@ -9,6 +9,9 @@ Kept kernels are pickles and machine code: whoever writes them decides what runs
 it finds, also beside the sources if its folder cannot be written; and it does not notice when a function that a kernel
 calls has changed in another file. So polyref has a cache of its own: a folder named after all that the machine code
 depends on, with one file per kernel, whose seal (a SHA-256) is checked before it is unpickled.
+
+A second such folder may have come with the package, made when that was installed or built (`compile_for_package`), for
+a kind of processor instead of one. It is as safe as the code beside it.
 """
 
 from __future__ import annotations
@@ -32,6 +35,7 @@ from tempfile import TemporaryFile
 from threading import Thread
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
+from polyref.errors import OutputError
 from polyref.files import waited_for, whole_files, words_of
 
 if TYPE_CHECKING:
@@ -42,6 +46,9 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 _ROOM = 1 << 23  # bytes: all kernels take less
 _SEAL = hashlib.sha256().digest_size
 _TIMES_SLOWER = 40  # docs/benchmarks.md, the pipeline after the encoder
+# The processor that kernels of the package are for, as numba calls it, if this one has what it has.
+_KIND = "x86-64-v3"
+_KIND_HAS = ("avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe")
 _at_hand: set[str] = set()  # the names of the kernels that this process has compiled, or can load
 _told: set[str] = set()  # what this process need not be told again
 _beside: list[Popen[bytes] | None] = []  # the process that compiles beside this one; None if it did not start
@@ -163,6 +170,27 @@ def compile_all() -> int:
     return len(_kernels())
 
 
+def compile_for_package() -> int:
+    """Have all kernels in the package, for everyone who uses it, and none of other versions: how many there are."""
+    import subprocess
+
+    folder, (name, features) = package_folder(), _kind()
+    settings = {"NUMBA_CPU_NAME": name, "NUMBA_CPU_FEATURES": features, "NUMBA_CACHE_DIR": str(folder.parent)}
+    code = f"import sys; sys.path[:] = {sys.path!r}; from polyref import compiled; compiled.compile_all()"
+    folder.mkdir(0o755, parents=True, exist_ok=True)
+    for other in folder.parent.iterdir():
+        if other != folder:
+            shutil.rmtree(other)
+    # In a process of its own: numba learns of the processor when it is loaded.
+    if subprocess.run(
+        [sys.executable, "-c", code], env={**os.environ, **settings}, stdin=subprocess.DEVNULL
+    ).returncode:
+        raise OutputError("the process that compiles the kernels failed; compile them without --in-package to see why")
+    for path in folder.iterdir():
+        path.chmod(0o644)
+    return len(_kernels())
+
+
 def compiles_beside(say: Callable[[str], None]) -> bool:
     """Whether a process beside this one compiles the kernels; it is started if there was none, and `say` is told.
 
@@ -218,12 +246,19 @@ def is_cached() -> bool:
     Those of the encoder do not count: they take a moment, and most runs do without them.
     """
     names = {name for name in _kernels() if not name.startswith("polyref.encode.")} - _at_hand
-    try:
-        kept = {path.name for path in cache_folder().iterdir()} if names else set()
-    except (ImportError, OSError, RuntimeError):
-        return False
     # By their names first: this is asked again and again while some are missing.
-    return names <= kept and all(_read(name) is not None for name in names)
+    return not names or (names <= _names_in(cache_folder) | _names_in(package_folder) and all(map(_read, names)))
+
+
+def _names_in(folder: Callable[[], Path]) -> set[str]:
+    with suppress(ImportError, OSError, RuntimeError):
+        return {path.name for path in folder().iterdir()}
+    return set()
+
+
+def is_in_package() -> bool:
+    """Whether all kernels came with the package, whole."""
+    return _names_in(package_folder) >= set(_kernels()) and all(map(_of_package, _kernels()))
 
 
 def why_not_kept() -> str:
@@ -254,19 +289,44 @@ def cache_folder() -> Path:
     return Path(base, f"kernels-{_key()[:16]}")
 
 
+def package_folder() -> Path:
+    """Where kernels are that came with the package, if any did."""
+    return Path(__file__).parent / "kernels" / f"kernels-{_key(*_kind())[:16]}"
+
+
 @cache
-def _key() -> str:
-    """What the machine code depends on: the same wherever polyref is installed."""
+def _kind() -> tuple[str, str]:
+    """The name and the features of the processor that kernels of the package are for: this one, if it is no other."""
+    import llvmlite.binding as llvm
+
+    here = _processor()
+    has = llvm.get_host_cpu_features() if platform.machine() == "x86_64" else {}
+    # Whoever asks numba for a processor wants that one.
+    is_asked = any(os.environ.get(f"NUMBA_CPU_{choice}") for choice in ("NAME", "FEATURES"))
+    return (_KIND, "") if not is_asked and all(has.get(feature) for feature in _KIND_HAS) else here
+
+
+def _processor() -> tuple[str, str]:
+    """The name and the features of the processor that numba compiles for."""
+    import llvmlite.binding as llvm
+
+    name, features = (os.environ.get(f"NUMBA_CPU_{choice}") for choice in ("NAME", "FEATURES"))
+    if features is None:
+        with suppress(RuntimeError):  # unknown on some processors
+            features = llvm.get_host_cpu_features().flatten()
+    return name or llvm.get_host_cpu_name(), features or ""
+
+
+@cache
+def _key(name: str = "", features: str = "") -> str:
+    """What the machine code depends on: the same wherever polyref is installed. For a processor, or for this one."""
     from importlib.metadata import version  # which loads much, and only kernels need it
 
     import llvmlite.binding as llvm
 
     parts = [platform.python_version(), str(sysconfig.get_config_var("SOABI")), llvm.get_process_triple()]
     parts += [f"{package} {version(package)}" for package in ("numba", "llvmlite", "numpy")]
-    parts.append(llvm.get_host_cpu_name())
-    with suppress(RuntimeError):  # unknown on some processors
-        parts.append(llvm.get_host_cpu_features().flatten())
-    parts += [os.environ.get(f"NUMBA_CPU_{choice}", "") for choice in ("NAME", "FEATURES")]
+    parts += (name, features) if name else _processor()
     digest = hashlib.sha256(repr(parts).encode())
     for module, source in _sources().items():
         digest.update(f"\n{module} {len(source)}\n".encode() + source)
@@ -333,32 +393,51 @@ class _Kept:
         content = dumps(result._reduce())
         with suppress(OSError), whole_files([cache_folder() / self._name]) as (stream,):
             os.fchmod(stream.fileno(), 0o600)
-            stream.write(_seal(self._name, content) + content)
+            stream.write(_seal(self._name, content, _key()) + content)
 
 
 def _read(name: str) -> bytes | None:
     """What is kept of a kernel; None if there is nothing. A file that is not as it was written is removed."""
     try:
         path = cache_folder() / name
-        if not _is_private(path.parent):
-            return None
-        path.lstat()
+        if _is_private(path.parent):
+            path.lstat()
+            content = _content(path, _key(), lambda found: found.st_uid == os.getuid() and not found.st_mode & 0o022)
+            if content is not None:
+                return content
+            with suppress(OSError):
+                path.unlink()
+            shutil.rmtree(path, ignore_errors=True)  # a folder
     except (OSError, RuntimeError):
+        pass
+    return _of_package(name)
+
+
+def _of_package(name: str) -> bytes | None:
+    """What came with the package of a kernel. Whoever can write there can write the code beside it, too."""
+    try:
+        path, code = package_folder() / name, Path(__file__).stat()
+
+        def is_as_safe(found: os.stat_result) -> bool:
+            return found.st_uid == code.st_uid and not found.st_mode & ~code.st_mode & 0o022
+
+        return _content(path, _key(*_kind()), is_as_safe) if is_as_safe(path.parent.lstat()) else None
+    except OSError:
         return None
+
+
+def _content(path: Path, key: str, is_safe: Callable[[os.stat_result], bool]) -> bytes | None:
+    """What a file holds behind its seal; None if it is not as it was written, or not safe."""
     with suppress(OSError):
         # A pipe must not hold us up.
         with os.fdopen(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as stream:
             found = os.fstat(stream.fileno())
-            is_ours = found.st_uid == os.getuid() and not found.st_mode & 0o022
             seal, content = stream.read(_SEAL), stream.read()
-        if is_ours and seal == _seal(name, content):
+        if is_safe(found) and seal == _seal(path.name, content, key):
             return content
-    with suppress(OSError):
-        path.unlink()
-    shutil.rmtree(path, ignore_errors=True)  # a folder
     return None
 
 
-def _seal(name: str, content: bytes) -> bytes:
+def _seal(name: str, content: bytes, key: str) -> bytes:
     """Of another kernel, or another version of this one, the same content has another seal."""
-    return hashlib.sha256(f"{_key()} {name}\n".encode() + content).digest()
+    return hashlib.sha256(f"{key} {name}\n".encode() + content).digest()

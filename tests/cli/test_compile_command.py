@@ -14,7 +14,8 @@ from polyref import compiled
 @pytest.mark.compiled
 def test_kernels_that_are_there_are_not_compiled_again(run):
     compiled.compile_all()
-    count, folder = len(compiled._kernels()), compiled.cache_folder()
+    count = len(compiled._kernels())
+    folder = compiled.package_folder() if compiled.is_in_package() else compiled.cache_folder()
     assert run("compile") == Finished(0, f"{count} kernels were there already, in {folder}\n".encode(), "")
     found = json.loads(run("compile", "--json").out)
     assert found.pop("seconds") >= 0
@@ -24,6 +25,7 @@ def test_kernels_that_are_there_are_not_compiled_again(run):
 def test_a_folder_that_cannot_be_written_is_named(run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     (tmp_path / "file").touch()
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "file"))
+    monkeypatch.setattr(compiled, "is_in_package", lambda: False)
     done = run("compile")
     assert (done.code, done.out) == (2, b"")
     assert done.err.startswith(f"polyref: the kernels cannot be kept: {tmp_path / 'file'}/kernels-")
@@ -35,3 +37,12 @@ def test_without_a_compiler_there_is_nothing_to_do(run, monkeypatch: pytest.Monk
     cure = "install it with: pip install numba"
     said = f"polyref: there is nothing to compile with: numba cannot be loaded (it is not there); {cure}\n"
     assert run("compile") == Finished(2, b"", said)
+
+
+def test_a_package_that_cannot_be_written_is_named(run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    (tmp_path / "file").touch()
+    monkeypatch.setattr(compiled, "is_in_package", lambda: False)
+    monkeypatch.setattr(compiled, "package_folder", lambda: tmp_path / "file" / "kernels-0")
+    cure = "leave --in-package out, or install polyref where you can write"
+    said = f"polyref: {tmp_path / 'file' / 'kernels-0'}: cannot be written (Not a directory); {cure}\n"
+    assert run("compile", "--in-package") == Finished(2, b"", said)

@@ -161,7 +161,9 @@ def test_a_signal_that_comes_while_a_library_calls_back_is_not_lost(work, number
 
 @pytest.mark.compiled
 @SIGNALS
-def test_a_run_that_is_stopped_while_it_compiles_says_so(number, code, start: Start, captions_file, tmp_path: Path):
+def test_a_run_that_is_stopped_while_it_compiles_says_so(
+    number, code, start: Start, captions_file, tmp_path: Path, without_package: None
+):
     cache = {"env": {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}}
     process = start("lattice", captions_file, "--engine", "compiled", **cache)
     assert process.stderr.readline() == b"polyref: compiling the kernels, once on this machine (about a minute)\n"

@@ -27,7 +27,7 @@ from polyref.lattice.lattice import LIST_LIMIT, MAX_BOUNDS
 from polyref.lattice.plain.automaton import MAX_STATES
 from polyref.lattice.plain.ranking import word_hashes
 from polyref.lattice.plain.rules import share
-from polyref.lattice.writing import Writer, ends_inside, plain_texts
+from polyref.lattice.writing import Writer, ends_inside, plain_pieces
 from polyref.score.sentence_bleu import bleu_value
 from polyref.text import TextSettings, Tokens
 
@@ -109,7 +109,7 @@ class Together:
         )
         how, known = self._how(kernels, baseline), kernels.Tables(*tables.arrays)
         told, counts, path, after = kernels.choose_all(chunk, how, known)
-        return list(self._results(examples, starts, told.tolist(), counts.T.tolist(), path.tolist(), after.tolist()))
+        return list(self._results(examples, starts, told.tolist(), counts.T.tolist(), path, after.tolist()))
 
     def _restraints(self, vocabulary: Sequence[str], *, is_soft: bool) -> tuple[npt.NDArray[Any], ...]:
         if is_soft and (self.align.veto or self.align.position):
@@ -133,21 +133,29 @@ class Together:
             most_words=_MOST_OF_ONE,
         )
 
+    def _written(self, path: npt.NDArray[np.int32], pieces: Sequence[str]) -> str:
+        """What a path says in these pieces, the last of which is written for -1."""
+        letters = "".join(pieces)
+        sizes = map(len, pieces if letters.isascii() else [piece.encode() for piece in pieces])
+        ends = np.fromiter(sizes, np.int64, len(pieces)).cumsum()
+        text = self.engine.chunk.written(path, np.frombuffer(bytearray(letters, "utf-8"), np.uint8), ends)
+        return str(text.data, "utf-8")
+
     def _results(
         self,
         examples: Sequence[Sequence[Tokens]],
         starts: Sequence[int],
         told: Sequence[Sequence[int]],
         counts: Sequence[Sequence[int]],
-        path: list[int],
+        path: npt.NDArray[np.int32],
         after: list[int],
     ) -> Iterator[OfOne | None]:
         """What the kernel tells, in the words of the references."""
         kernels = self.engine.chunk
         lengths, closest, products, crossings, covered = counts
         bleus = list(map(bleu_value, lengths, closest, products))
-        texts = plain_texts(examples, after, path)
-        has_ends = ends_inside("\n".join(texts))
+        together = self._written(path, plain_pieces(examples, after))
+        texts, has_ends = together.split("\n"), ends_inside(together)
         penalties = list(map(self.align.shown_penalty, self.align.penalties()))
         ends = [*[row[kernels.PATH] for row in told[1:]], len(path)]
         first = reference = 0
@@ -164,7 +172,7 @@ class Together:
                     yield None
                     continue
                 states = after[place : starts[reference]]
-                own_path = [-1 if word < 0 else word - place for word in path[row[kernels.PATH] : end]]
+                own_path = [-1 if word < 0 else word - place for word in path[row[kernels.PATH] : end].tolist()]
                 own_texts = Writer(references, states, range(len(states)), self.text).texts(own_path)
             contents: Iterable[float | None] = repeat(None)
             changes: Iterable[int | None] = repeat(None)

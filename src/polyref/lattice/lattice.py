@@ -34,7 +34,7 @@ from polyref.score import MAX_ORDER, BleuScale, Matches, NgramTrie
 from polyref.text import TextSettings, Tokens, tokenize
 from polyref.text.tokens import Tokenizer
 
-LIST_LIMIT = 2000  # up to here, listing everything is cheaper than bounds
+LIST_LIMIT = 1000  # up to here, listing everything is cheaper than bounds
 MAX_BOUNDS = 8_000_000  # states times lengths of the table of bounds
 _FIRST_NODES = 10_000  # of a search with a limit of time: few milliseconds
 

@@ -281,10 +281,11 @@ class Writer:
 # -- plain references -------------------------------------------------------------------------------------------------
 
 
-def plain_texts(examples: Sequence[Sequence[Tokens]], after: Sequence[int], path: Sequence[int]) -> list[str]:
-    """Sentences of many examples as texts, those of plain references as a Writer has them unless one `ends_inside`.
+def plain_pieces(examples: Sequence[Sequence[Tokens]], after: Sequence[int]) -> list[str]:
+    """What the words of many examples are in texts, and a line's end behind them: as a Writer has those of plain
+    references unless one `ends_inside`.
 
-    Their words are the places of all references, counted through; a state of -1 marks a reference that equals another.
+    Words are the places of all references, counted through; a state of -1 marks a reference that equals another.
     """
     pieces = _pieces([tokens for references in examples for tokens in references])
     first = 0
@@ -295,7 +296,7 @@ def plain_texts(examples: Sequence[Sequence[Tokens]], after: Sequence[int], path
             if not _begin_alike([*firsts.values()]):
                 _spell_openers(pieces, firsts, after)
         first += sum([len(tokens.words) for tokens in references])
-    return _joined([*pieces, "\n"], path).split("\n")[:-1]
+    return [*pieces, "\n"]
 
 
 def ends_inside(text: str) -> bool:

@@ -158,6 +158,25 @@ def with_room(numbers, needed):
     return larger
 
 
+@kernel("uint8[::1](int32[::1], uint8[::1], int64[::1])")
+def written(path, letters, ends):
+    """What the places of a path say, one behind the other: a word's letters end where `ends` says. The last entry of
+    `ends` is for -1.
+    """
+    size = 0
+    for place in path:
+        last = place if place >= 0 else len(ends) - 1
+        size += ends[last] - (ends[last - 1] if last > 0 else 0)
+    text = np.empty(size, np.uint8)
+    at = 0
+    for place in path:
+        last = place if place >= 0 else len(ends) - 1
+        for k in range(ends[last - 1] if last > 0 else 0, ends[last]):
+            text[at] = letters[k]
+            at += 1
+    return text
+
+
 @kernel(
     types.Tuple([int64[:, ::1], int64[:, ::1], int32[::1], int32[::1]])(type_of(Chunk), type_of(How), type_of(Tables))
 )

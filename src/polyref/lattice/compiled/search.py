@@ -193,6 +193,8 @@ def list_all(ground, walk, ranked, lowest_order):
     waiting = np.empty(len(path) + 1, np.int64)
     end = np.empty(len(path) + 1, np.int64)
     waiting[0], end[0] = first[0], first[1]
+    # For each length, a product that was not enough. Less never is, as the ranking only gets better: logarithms saved.
+    beaten = np.zeros(len(path) + 1, np.int64)
     filled = 0
     depth = 0
     known = np.int64(0)  # words of the path whose crossings are known
@@ -231,8 +233,12 @@ def list_all(ground, walk, ranked, lowest_order):
             product *= matches_of(matches[depth], n)
         if product < floors[depth]:
             continue
-        hashed = path_hash[depth]
-        if not judged and is_worse(index, counts, logs, hashes, filled, lengths, order, depth, product, 0, hashed):
+        hashed, is_full = path_hash[depth], order == MAX_ORDER
+        is_beaten = is_full and product < beaten[depth]
+        if not judged and (
+            is_beaten or is_worse(index, counts, logs, hashes, filled, lengths, order, depth, product, 0, hashed)
+        ):
+            beaten[depth] = max(beaten[depth], product if is_full else 0)
             continue
         # A gold reference matches everywhere.
         if product == lengths[depth, MAX_ORDER] and is_gold(rows, path, depth, words, starts):
@@ -245,7 +251,10 @@ def list_all(ground, walk, ranked, lowest_order):
                 walk.left_out[cause] += 1
                 continue
             all_crossings = crossings(pieces, ground.ends, crossed, depth)
-            if is_worse(index, counts, logs, hashes, filled, lengths, order, depth, product, all_crossings, hashed):
+            if is_beaten or is_worse(
+                index, counts, logs, hashes, filled, lengths, order, depth, product, all_crossings, hashed
+            ):
+                beaten[depth] = max(beaten[depth], product if is_full else 0)
                 continue
         slot = index[size]
         write(rows, path, counts, hashes, cores, paths, slot, depth, order, product, all_crossings, hashed, core[depth])
