@@ -50,6 +50,7 @@ _TIMES_SLOWER = 40  # docs/benchmarks.md, the pipeline after the encoder
 _KIND = "x86-64-v3"
 _KIND_HAS = ("avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe")
 _at_hand: set[str] = set()  # the names of the kernels that this process has compiled, or can load
+_whole: list[frozenset[tuple[str, int, int]]] = []  # files of kernels that this process has found whole
 _told: set[str] = set()  # what this process need not be told again
 _beside: list[Popen[bytes] | None] = []  # the process that compiles beside this one; None if it did not start
 
@@ -246,19 +247,28 @@ def is_cached() -> bool:
     Those of the encoder do not count: they take a moment, and most runs do without them.
     """
     names = {name for name in _kernels() if not name.startswith("polyref.encode.")} - _at_hand
+    if not names:
+        return True
+    files = _files_in(cache_folder) | _files_in(package_folder)
     # By their names first: this is asked again and again while some are missing.
-    return not names or (names <= _names_in(cache_folder) | _names_in(package_folder) and all(map(_read, names)))
+    if not names <= {name for name, _, _ in files}:
+        return False
+    if files not in _whole and all(map(_read, names)):
+        _whole.append(files)
+    return files in _whole
 
 
-def _names_in(folder: Callable[[], Path]) -> set[str]:
-    with suppress(ImportError, OSError, RuntimeError):
-        return {path.name for path in folder().iterdir()}
-    return set()
+def _files_in(folder: Callable[[], Path]) -> frozenset[tuple[str, int, int]]:
+    """The files of a folder: their names, when they were written, and their sizes."""
+    with suppress(ImportError, OSError, RuntimeError), os.scandir(folder()) as entries:
+        found = [(entry.name, entry.stat(follow_symlinks=False)) for entry in entries]
+        return frozenset((name, about.st_mtime_ns, about.st_size) for name, about in found)
+    return frozenset()
 
 
 def is_in_package() -> bool:
     """Whether all kernels came with the package, whole."""
-    return _names_in(package_folder) >= set(_kernels()) and all(map(_of_package, _kernels()))
+    return all(map(_of_package, _kernels()))
 
 
 def why_not_kept() -> str:
