@@ -26,7 +26,7 @@ from polyref.judge.usage import Usage
 from polyref.lattice import CAUSES, Found, Lattice, SearchSettings
 
 # Of each example, the best sentences by BLEU that are looked at, for each that is wanted.
-LOOKED_AT = 32
+LOOKED_AT = 128
 NODES_FOR_LOWER = 10_000  # of a search that only looks for others with a lower BLEU
 NOT_FLUENT, RISKY = "fluency", "seams"  # the causes beside those of the rules
 READ_CAUSES = frozenset({NOT_FLUENT, RISKY})
