@@ -494,15 +494,15 @@ def test_one_that_compiles_says_so_and_one_that_does_not_does_not(monkeypatch: p
 
 
 @pytest.mark.compiled
-def test_a_run_with_damaged_kernels_says_that_it_compiles_and_ends_well(
-    tmp_path: Path, request: pytest.FixtureRequest
-):
+def test_a_run_with_damaged_kernels_says_that_it_compiles_and_ends_well(tmp_path: Path, request: pytest.FixtureRequest):
     compiled.compile_all()
     (tmp_path / "captions.jsonl").write_text(caption_lines(2))
     copy = tmp_path / compiled.cache_folder().name
     copy_kernels(copy)
     request.getfixturevalue("without_package")
-    damaged = [copy / f"polyref.{name}" for name in ("align.kernels.dot", "score.kernels.step", "align.kernels.fill")]
+    damaged = [
+        copy / f"polyref.{name}" for name in ("align.kernels.products", "score.kernels.step", "align.kernels.fill")
+    ]
 
     def run(engine: str) -> tuple[int, bytes, bytes]:
         command = [sys.executable, "-m", "polyref", "lattice", tmp_path / "captions.jsonl", "--engine", engine]

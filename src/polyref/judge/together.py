@@ -153,36 +153,36 @@ class Together:
         """What the kernel tells, in the words of the references."""
         kernels = self.engine.chunk
         lengths, closest, products, crossings, covered = counts
-        bleus = list(map(bleu_value, lengths, closest, products))
         together = self._written(path, plain_pieces(examples, after))
         texts, has_ends = together.split("\n"), ends_inside(together)
-        penalties = list(map(self.align.shown_penalty, self.align.penalties()))
-        ends = [*[row[kernels.PATH] for row in told[1:]], len(path)]
+        contents: list[float | None] = []
+        owned: list[slice | None] = []  # of each example, its sentences; None where it must be searched alone
+        path_ends = [*[row[kernels.PATH] for row in told[1:]], len(path)]
         first = reference = 0
-        for references, row, end in zip(examples, told, ends, strict=True):
+        for references, row, end in zip(examples, told, path_ends, strict=True):
             own = slice(first, first + row[kernels.FOUND])
             first, place, reference = own.stop, starts[reference], reference + len(references)
-            if not row[kernels.IS_CHOSEN]:
+            total = row[kernels.SHARED]
+            contents += map(share, covered[own], repeat(total)) if total else repeat(None, row[kernels.FOUND])
+            is_chosen, is_plain = row[kernels.IS_CHOSEN], all(tokens.plain for tokens in references)
+            if is_chosen and (not is_plain or (has_ends and ends_inside("\n".join(texts[own])))):
+                is_chosen = row[kernels.DISTINCT] == len(references)
+                if is_chosen:
+                    states = after[place : starts[reference]]
+                    own_path = [-1 if word < 0 else word - place for word in path[row[kernels.PATH] : end].tolist()]
+                    texts[own] = Writer(references, states, range(len(states)), self.text).texts(own_path)
+            owned.append(own if is_chosen else None)
+        changes: Iterable[int | None] = repeat(None) if self.usage is None else crossings
+        bleus = map(bleu_value, lengths, closest, products)
+        judgements = repeat(False), repeat(None), contents, changes, repeat(None)
+        pseudo = list(map(_made, zip(texts, bleus, *judgements, strict=False)))
+        penalties = list(map(self.align.shown_penalty, self.align.penalties()))
+        for found, row in zip(owned, told, strict=True):
+            if found is None:
                 yield None
                 continue
-            own_texts = texts[own]
-            is_plain = all(tokens.plain for tokens in references)
-            if not is_plain or (has_ends and ends_inside("\n".join(own_texts))):
-                if row[kernels.DISTINCT] < len(references):
-                    yield None
-                    continue
-                states = after[place : starts[reference]]
-                own_path = [-1 if word < 0 else word - place for word in path[row[kernels.PATH] : end].tolist()]
-                own_texts = Writer(references, states, range(len(states)), self.text).texts(own_path)
-            contents: Iterable[float | None] = repeat(None)
-            changes: Iterable[int | None] = repeat(None)
-            if self.usage is not None:
-                total, changes = row[kernels.SHARED], crossings[own]
-                contents = map(share, covered[own], repeat(total)) if total else contents
-            judgements = repeat(False), repeat(None), contents, changes, repeat(None)
-            pseudo = map(_made, zip(own_texts, bleus[own], *judgements, strict=False))
             left_out = named_causes(row[kernels.LEFT_OUT :])
-            chosen = Chosen(tuple(pseudo), bool(row[kernels.IS_EXACT]), left_out)
+            chosen = Chosen(tuple(pseudo[found]), bool(row[kernels.IS_EXACT]), left_out)
             new = row[kernels.COUNT] - row[kernels.DISTINCT]
             yield OfOne(chosen, row[kernels.COUNT], new, penalties[row[kernels.PENALTY]], bool(row[kernels.HAS_LOWER]))
 

@@ -121,14 +121,16 @@ def similarity_of(chunk, how, words, starts, begins, vocabulary):
     """The similarity by which an example's words are aligned; nothing for hard alignment."""
     if len(chunk.halves) == 0:
         return np.empty((0, 0), np.int32)
-    halves = np.empty((len(words), chunk.halves.shape[1]), np.uint16)
-    known = np.empty(len(words), np.bool_)
-    for d in range(len(begins)):
-        for k in range(starts[d], starts[d + 1]):
-            place = begins[d] + k - starts[d]
-            known[k] = chunk.known[place]
-            for n in range(halves.shape[1]):
-                halves[k, n] = chunk.halves[place, n]
+    place, size = begins[0], len(words)
+    halves, known = chunk.halves[place : place + size], chunk.known[place : place + size]
+    if begins[-1] - place != starts[len(begins) - 1]:  # there are gaps, where references equal others
+        halves, known = np.empty((size, halves.shape[1]), np.uint16), np.empty(size, np.bool_)
+        for d in range(len(begins)):
+            for k in range(starts[d], starts[d + 1]):
+                place = begins[d] + k - starts[d]
+                known[k] = chunk.known[place]
+                for n in range(halves.shape[1]):
+                    halves[k, n] = chunk.halves[place, n]
     similarity = soft_similarity(words, starts, halves, known, how.baseline)
     if len(chunk.codes):
         restrain(words, starts, similarity, chunk.codes[vocabulary], chunk.contrasts, how.position)
