@@ -135,11 +135,11 @@ class Together:
 
     def _written(self, path: npt.NDArray[np.int32], pieces: Sequence[str]) -> str:
         """What a path says in these pieces, the last of which is written for -1."""
-        letters = "".join(pieces)
-        sizes = map(len, pieces if letters.isascii() else [piece.encode() for piece in pieces])
+        letters, coding = "".join(pieces), ("utf-8", "surrogatepass")  # whatever a program gives as text
+        sizes = map(len, pieces if letters.isascii() else [piece.encode(*coding) for piece in pieces])
         ends = np.fromiter(sizes, np.int64, len(pieces)).cumsum()
-        text = self.engine.chunk.written(path, np.frombuffer(bytearray(letters, "utf-8"), np.uint8), ends)
-        return str(text.data, "utf-8")
+        text = self.engine.chunk.written(path, np.frombuffer(bytearray(letters, *coding), np.uint8), ends)
+        return str(text.data, *coding)
 
     def _results(
         self,
