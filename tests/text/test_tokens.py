@@ -113,6 +113,15 @@ def test_a_letter_with_its_accent_is_one_word_however_it_is_encoded(settings):
     assert apart.surfaces == ("cafe\u0301",)
 
 
+@pytest.mark.parametrize("sign", ["\u0600", "\u0602", "\u06dd", "\U000110bd"])
+@pytest.mark.parametrize("settings", [WORDS, WHITESPACE, CHARACTERS])
+def test_a_sign_that_goes_before_others_takes_no_space_along(sign: str, settings: TextSettings):
+    """Unicode counts what is behind it as one character with it, also a space."""
+    tokens = tokenize(f"a {sign} b {sign}\u00a0 c", settings)
+    assert tokens.surfaces == ("a", sign, "b", sign, "c")
+    assert tokenize(written(tokens), settings).words == tokens.words
+
+
 @pytest.mark.parametrize("text", ["", " ", "\t\n", "\u00a0\u3000"])
 @pytest.mark.parametrize("settings", [WORDS, WHITESPACE])
 def test_a_blank_text_has_no_words(text, settings):

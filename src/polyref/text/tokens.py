@@ -33,14 +33,15 @@ def _pattern(unspaced: str) -> regex.Pattern[str]:
 
     A word keeps the marks inside it (don't, well-known, 3.5, 1,000, 10:30, café with combining accents); so do letters
     with full stops (U.S., a.m.). A run of one punctuation mark stays together (..., --). All else is one visible
-    character at a time.
+    character at a time. (Some signs, such as U+06DD, count as one character with what is behind them, be it a space: they
+    stand alone.)
     """
     besides = f"--[{unspaced}]" if unspaced else ""
     some = rf"[[\p{{L}}\p{{M}}\p{{N}}_]{besides}]++"
     letters = rf"{some}(?:[{_JOINERS}]++{some})*+"
     dotted = rf"(?<![\p{{L}}\p{{N}}])(?:[\p{{L}}{besides}]\p{{M}}*+\.){{2,}}+(?![\p{{L}}\p{{N}}])"
     word = rf"{letters}(?:['’\-‑]{letters}|(?<=\p{{N}})[.,:/](?=\p{{N}}){letters})*+"
-    return regex.compile(rf"(?V1)({_GAP}*)({dotted}|{word}|([\p{{P}}\p{{S}}])\3+|(?!{_GAP})\X)")
+    return regex.compile(rf"(?V1)({_GAP}*)({dotted}|{word}|([\p{{P}}\p{{S}}])\3+|\p{{GCB=Prepend}}|(?!{_GAP})\X)")
 
 
 # The same for text that is ASCII alone, in half the time.
