@@ -33,8 +33,8 @@ def _pattern(unspaced: str) -> regex.Pattern[str]:
 
     A word keeps the marks inside it (don't, well-known, 3.5, 1,000, 10:30, café with combining accents); so do letters
     with full stops (U.S., a.m.). A run of one punctuation mark stays together (..., --). All else is one visible
-    character at a time. (Some signs, such as U+06DD, count as one character with what is behind them, be it a space: they
-    stand alone.)
+    character at a time. (Some signs, such as U+06DD, count as one character with what is behind them, be it a space:
+    they stand alone.)
     """
     besides = f"--[{unspaced}]" if unspaced else ""
     some = rf"[[\p{{L}}\p{{M}}\p{{N}}_]{besides}]++"
