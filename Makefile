@@ -13,7 +13,7 @@ setup: .venv/dev
 	@echo "2 of 3: numpy, numba and what else polyref needs, about 350 MB: a minute or two."
 	@$(BIN)/pip install --quiet --constraint constraints.txt --editable .
 	@echo "3 of 3: polyref's inner loops as machine code, about a minute."
-	@$(BIN)/polyref compile --in-package --quiet
+	@$(BIN)/polyref compile --in-package --quiet || echo "Not done: the first large run does it instead."
 	@echo "Done: the command is $(BIN)/polyref."
 	@touch $@
 
@@ -39,6 +39,7 @@ check: .venv/dev
 # A wheel in dist/ with the compiled kernels in it: of the versions in constraints.txt, for x86-64 since about 2015.
 wheel: .venv/base
 	$(BIN)/polyref compile --in-package
+	rm -rf build/lib  # which may hold kernels of an older version
 	$(BIN)/pip wheel --quiet --no-deps --wheel-dir dist .
 
 # A site of the pages in docs, with a search and the reference of Python: build/site/index.html. Needs no torch.

@@ -629,3 +629,54 @@ def test_whoever_asks_for_a_processor_gets_kernels_for_that_one(small: Path, mon
     in_package(small)
     monkeypatch.setenv("NUMBA_CPU_NAME", "generic")
     assert first_use() == "False False compiled"
+
+
+@pytest.mark.parametrize("umask", [0o002, 0o022, 0o077])
+def test_kernels_of_the_package_have_the_same_modes_whatever_the_umask(umask: int, small: Path):
+    before = os.umask(umask)
+    try:
+        path = in_package(small)
+    finally:
+        os.umask(before)
+    places = path, path.parent, path.parent.parent
+    assert [stat.S_IMODE(each.stat().st_mode) for each in places] == [0o644, 0o755, 0o755]
+    assert first_use() == "True True loaded"
+
+
+@pytest.mark.parametrize("which", ["kernels", "kernels of this version"])
+def test_a_link_in_the_place_of_the_packages_kernels_is_refused_and_nothing_behind_it_changes(
+    which: str, small: Path, tmp_path: Path
+):
+    path = in_package(small)
+    private = tmp_path / "private"
+    (private / "kernels-0123456789abcdef").mkdir(parents=True)
+    (private / "file").touch(0o600)
+    link = path.parent.parent if which == "kernels" else path.parent
+    shutil.rmtree(link)
+    link.symlink_to(private)
+    assert first_use() == "False False compiled"
+    code = "from polyref import compiled; compiled.compile_for_package()"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stderr.endswith(f"OutputError: {link} is a link; remove it\n")
+    assert sorted(each.name for each in private.iterdir()) == ["file", "kernels-0123456789abcdef"]
+    assert stat.S_IMODE((private / "file").stat().st_mode) == 0o600
+
+
+def test_what_else_lies_beside_the_packages_kernels_stays(small: Path):
+    other = in_package(small).parent.parent / "notes"
+    other.mkdir()
+    (other.parent / "kernels-of-mine").touch()
+    (small / "kernels.py").write_text(f"{ONE_KERNEL}\n# changed\n")
+    Path(os.environ["NOTES"]).unlink()
+    path = in_package(small)
+    assert sorted(each.name for each in path.parent.parent.iterdir()) == sorted(
+        [path.parent.name, "kernels-of-mine", "notes"]
+    )
+
+
+def test_where_compiling_is_switched_off_everything_runs_in_plain_python(tmp_path: Path):
+    (tmp_path / "captions.jsonl").write_text(caption_lines(200))
+    for setting in ("0", "1"):
+        command = [sys.executable, "-m", "polyref", "expand", "captions.jsonl", "-o", f"{setting}.jsonl", "--quiet"]
+        subprocess.run(command, cwd=tmp_path, env={**os.environ, "NUMBA_DISABLE_JIT": setting}, check=True)
+    assert (tmp_path / "0.jsonl").read_bytes() == (tmp_path / "1.jsonl").read_bytes()

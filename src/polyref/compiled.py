@@ -26,7 +26,7 @@ import shutil
 import stat
 import sys
 import sysconfig
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
 from functools import cache
 from importlib import import_module
@@ -129,21 +129,19 @@ def is_usable(say: Callable[[str], None]) -> bool:
     reason = why_none()
     if reason and reason not in _told:
         _told.add(reason)
-        say(
-            f"running in plain Python, with the same results but about {_TIMES_SLOWER} times slower: {reason}; "
-            "install it with: pip install numba"
-        )
+        say(f"running in plain Python, with the same results but about {_TIMES_SLOWER} times slower: {reason}")
     return not reason
 
 
 @cache
 def why_none() -> str:
-    """Why there can be no kernels on this machine; nothing if there can."""
+    """Why there can be no kernels on this machine, and the cure; nothing if there can."""
     try:
-        import numba  # noqa: F401
+        import numba
     except (ImportError, OSError) as error:  # the latter where the compiler's library cannot be loaded
-        return f"numba cannot be loaded ({(str(error) or type(error).__name__).splitlines()[0]})"
-    return ""
+        reason = (str(error) or type(error).__name__).splitlines()[0]
+        return f"numba cannot be loaded ({reason}); install it with: pip install numba"
+    return "NUMBA_DISABLE_JIT is set; unset it" if getattr(numba.config, "DISABLE_JIT", 0) else ""
 
 
 def before_loading(say: Callable[[str], None]) -> None:
@@ -173,22 +171,23 @@ def compile_all() -> int:
 
 def compile_for_package() -> int:
     """Have all kernels in the package, for everyone who uses it, and none of other versions: how many there are."""
-    import subprocess
-
     folder, (name, features) = package_folder(), _kind()
-    settings = {"NUMBA_CPU_NAME": name, "NUMBA_CPU_FEATURES": features, "NUMBA_CACHE_DIR": str(folder.parent)}
-    code = f"import sys; sys.path[:] = {sys.path!r}; from polyref import compiled; compiled.compile_all()"
-    folder.mkdir(0o755, parents=True, exist_ok=True)
-    for other in folder.parent.iterdir():
-        if other != folder:
-            shutil.rmtree(other)
+    for place in (folder.parent, folder):
+        if place.is_symlink():
+            raise OutputError(f"{place} is a link; remove it")
+        place.mkdir(exist_ok=True)
+        if place.stat().st_uid == os.getuid():
+            place.chmod(0o755)  # whatever the umask says: all users of the package read it, and only its owner writes
+    if problem := _why_unusable(folder):
+        raise OutputError(f"{folder} {problem}; remove it, or leave --in-package out")
     # In a process of its own: numba learns of the processor when it is loaded.
-    subprocess.run([sys.executable, "-c", code], env={**os.environ, **settings}, stdin=subprocess.DEVNULL)
-    for path in folder.iterdir():
-        path.chmod(0o644)
-    if not is_in_package():
-        cure = "look for room on the disk, and compile them without --in-package to see more"
-        raise OutputError(f"{folder}: the kernels could not be compiled and kept; {cure}")
+    settings = {"NUMBA_CPU_NAME": name, "NUMBA_CPU_FEATURES": features, "NUMBA_CACHE_DIR": str(folder.parent)}
+    process = _started(settings)
+    if process is None or process.wait() or not is_in_package():
+        raise OutputError(f"{folder}: the kernels could not be compiled; compile them without --in-package to see why")
+    for other in folder.parent.iterdir():
+        if re.fullmatch("kernels-[0-9a-f]{16}", other.name) and other != folder and not other.is_symlink():
+            shutil.rmtree(other, ignore_errors=True)
     return len(_kernels())
 
 
@@ -200,9 +199,7 @@ def compiles_beside(say: Callable[[str], None]) -> bool:
     if not _beside:
         if why_none() or why_not_kept():
             return False
-        # The same modules as here, wherever they were found.
-        code = f"import sys; sys.path[:] = {sys.path!r}; from polyref import compiled; compiled._compile_for_another()"
-        _beside.append(_started([sys.executable, "-c", code]))
+        _beside.append(_started())
         if _is_beside():
             say("compiling the kernels beside this run, once on this machine (about a minute); until then it is slower")
     return _is_beside()
@@ -212,12 +209,16 @@ def _is_beside() -> bool:
     return any(process is not None and process.poll() is None for process in _beside)
 
 
-def _started(command: list[str]) -> Popen[bytes] | None:
+def _started(settings: Mapping[str, str] | None = None) -> Popen[bytes] | None:
+    """A process that compiles all kernels, with these variables of its environment; None if there can be none."""
     from subprocess import DEVNULL, PIPE, Popen
 
+    # The same modules as here, wherever they were found.
+    code = f"import sys; sys.path[:] = {sys.path!r}; from polyref import compiled; compiled._compile_for_another()"
+    command, environment = [sys.executable, "-c", code], {**os.environ, **(settings or {})}
     try:
         # In a group of its own: Ctrl-C is for the run, with which it ends.
-        process = Popen(command, stdin=PIPE, stdout=DEVNULL, stderr=DEVNULL, process_group=0)
+        process = Popen(command, env=environment, stdin=PIPE, stdout=DEVNULL, stderr=DEVNULL, process_group=0)
     except OSError:  # no memory, no more processes
         return None
     atexit.register(_end, process)
@@ -234,7 +235,7 @@ def _compile_for_another() -> None:
     """What the process beside a run does. It ends with that run, however that ends: so does its standard input."""
 
     def end() -> None:
-        sys.stdin.buffer.read()
+        os.read(0, 1)  # by the system, not by Python: a stream that is being read cannot be closed at the end
         os._exit(0)
 
     Thread(target=end, daemon=True).start()
@@ -277,14 +278,21 @@ def why_not_kept() -> str:
         folder = cache_folder()
     except RuntimeError:
         return "there is no home folder; set NUMBA_CACHE_DIR to a folder"
+    problem = _why_unusable(folder)
+    if problem.startswith("is not"):
+        return f"{folder} {problem}; remove it, or set NUMBA_CACHE_DIR to another folder"
+    return problem and f"{folder}: {problem}; set NUMBA_CACHE_DIR to another folder"
+
+
+def _why_unusable(folder: Path) -> str:
+    """Why kernels cannot be kept in a folder, which is made; nothing if they can."""
     try:
         folder.mkdir(0o700, parents=True, exist_ok=True)
         if not _is_private(folder):
-            cure = "remove it, or set NUMBA_CACHE_DIR to another folder"
-            return f"{folder} is not a folder that only you can write to; {cure}"
+            return "is not a folder that only you can write to"
         _try_room(folder)
     except OSError as error:
-        return f"{folder}: cannot be written ({words_of(error)}); set NUMBA_CACHE_DIR to another folder"
+        return f"cannot be written ({words_of(error)})"
     return ""
 
 
@@ -402,7 +410,7 @@ class _Kept:
             return
         content = dumps(result._reduce())
         with suppress(OSError), whole_files([cache_folder() / self._name]) as (stream,):
-            os.fchmod(stream.fileno(), 0o600)
+            os.fchmod(stream.fileno(), 0o644 if cache_folder() == package_folder() else 0o600)
             stream.write(_seal(self._name, content, _key()) + content)
 
 
@@ -429,9 +437,11 @@ def _of_package(name: str) -> bytes | None:
         path, code = package_folder() / name, Path(__file__).stat()
 
         def is_as_safe(found: os.stat_result) -> bool:
-            return found.st_uid == code.st_uid and not found.st_mode & ~code.st_mode & 0o022
+            return found.st_uid in (code.st_uid, 0) and not found.st_mode & ~code.st_mode & 0o022
 
-        return _content(path, _key(*_kind()), is_as_safe) if is_as_safe(path.parent.lstat()) else None
+        # A link has a mode that is never safe.
+        is_safe = all(is_as_safe(folder.lstat()) for folder in (path.parent.parent, path.parent))
+        return _content(path, _key(*_kind()), is_as_safe) if is_safe else None
     except OSError:
         return None
 

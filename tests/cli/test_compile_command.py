@@ -33,16 +33,17 @@ def test_a_folder_that_cannot_be_written_is_named(run, tmp_path: Path, monkeypat
 
 
 def test_without_a_compiler_there_is_nothing_to_do(run, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(compiled, "why_none", lambda: "numba cannot be loaded (it is not there)")
-    cure = "install it with: pip install numba"
-    said = f"polyref: there is nothing to compile with: numba cannot be loaded (it is not there); {cure}\n"
+    reason = "numba cannot be loaded (it is not there); install it with: pip install numba"
+    monkeypatch.setattr(compiled, "why_none", lambda: reason)
+    said = f"polyref: there is nothing to compile with: {reason}\n"
     assert run("compile") == Finished(2, b"", said)
 
 
 def test_a_package_that_cannot_be_written_is_named(run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     (tmp_path / "file").touch()
     monkeypatch.setattr(compiled, "is_in_package", lambda: False)
-    monkeypatch.setattr(compiled, "package_folder", lambda: tmp_path / "file" / "kernels-0")
+    folder = tmp_path / "file" / "kernels" / "kernels-0"
+    monkeypatch.setattr(compiled, "package_folder", lambda: folder)
     cure = "leave --in-package out, or install polyref where you can write"
-    said = f"polyref: {tmp_path / 'file' / 'kernels-0'}: cannot be written (Not a directory); {cure}\n"
+    said = f"polyref: {folder}: cannot be written (Not a directory); {cure}\n"
     assert run("compile", "--in-package") == Finished(2, b"", said)

@@ -23,10 +23,10 @@ def compile(
     """Compile the kernels now, so that no run has to.
 
     They are kept in a folder of your own (or under NUMBA_CACHE_DIR), and are compiled again for another version of
-    polyref, Python or numba, or another processor. Those in the package are for all processors of this kind.
+    polyref, Python or numba, or another processor. Those in the package are for processors like this one.
     """  # fmt: skip
     if reason := compiled.why_none():
-        raise MissingExtraError(f"there is nothing to compile with: {reason}; install it with: pip install numba")
+        raise MissingExtraError(f"there is nothing to compile with: {reason}")
     started = perf_counter()
     if were_there := compiled.is_in_package():
         folder, count = compiled.package_folder(), compiled.compile_all()

@@ -99,7 +99,7 @@ class CompiledEngine:
 
     def __init__(self, say: Say = compiled.log) -> None:
         if reason := compiled.why_none():
-            raise MissingExtraError(f"there is no compiled engine: {reason}; install it with: pip install numba")
+            raise MissingExtraError(f"there is no compiled engine: {reason}")
         is_cached, started = compiled.is_cached(), perf_counter()
         if not is_cached:
             compiled.before_loading(say)
