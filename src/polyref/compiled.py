@@ -178,8 +178,8 @@ def compile_for_package() -> int:
         place.mkdir(exist_ok=True)
         if place.stat().st_uid == os.getuid():
             place.chmod(0o755)  # whatever the umask says: all users of the package read it, and only its owner writes
-    if problem := _why_unusable(folder):
-        raise OutputError(f"{folder} {problem}; remove it, or leave --in-package out")
+    if problem := _why_unusable(folder, "leave --in-package out"):
+        raise OutputError(problem)
     # In a process of its own: numba learns of the processor when it is loaded.
     settings = {"NUMBA_CPU_NAME": name, "NUMBA_CPU_FEATURES": features, "NUMBA_CACHE_DIR": str(folder.parent)}
     process = _started(settings)
@@ -278,21 +278,18 @@ def why_not_kept() -> str:
         folder = cache_folder()
     except RuntimeError:
         return "there is no home folder; set NUMBA_CACHE_DIR to a folder"
-    problem = _why_unusable(folder)
-    if problem.startswith("is not"):
-        return f"{folder} {problem}; remove it, or set NUMBA_CACHE_DIR to another folder"
-    return problem and f"{folder}: {problem}; set NUMBA_CACHE_DIR to another folder"
+    return _why_unusable(folder, "set NUMBA_CACHE_DIR to another folder")
 
 
-def _why_unusable(folder: Path) -> str:
-    """Why kernels cannot be kept in a folder, which is made; nothing if they can."""
+def _why_unusable(folder: Path, cure: str) -> str:
+    """Why kernels cannot be kept in a folder, which is made, and the cure; nothing if they can."""
     try:
         folder.mkdir(0o700, parents=True, exist_ok=True)
         if not _is_private(folder):
-            return "is not a folder that only you can write to"
+            return f"{folder} is not a folder that only you can write to; remove it, or {cure}"
         _try_room(folder)
     except OSError as error:
-        return f"cannot be written ({words_of(error)})"
+        return f"{folder}: cannot be written ({words_of(error)}); {cure}"
     return ""
 
 
