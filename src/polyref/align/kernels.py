@@ -41,11 +41,15 @@ def widen(halves, rows):
     """Some rows of float16 numbers, given as their bits, as float64, and a row of 0 behind an odd number of them."""
     # The exponents of the two formats differ by 1008, so shifted bits times 2**1008 are the number: tiny ones, too.
     bits = np.zeros((len(rows) + len(rows) % 2, halves.shape[1]), np.uint64)
+    numbers = bits.view(np.float64)
     for u in range(len(rows)):
-        for k in range(halves.shape[1]):
-            half = np.uint64(halves[rows[u], k])
-            bits[u, k] = ((half & np.uint64(0x8000)) << np.uint64(48)) | ((half & np.uint64(0x7FFF)) << np.uint64(42))
-    return bits.view(np.float64) * 2.0**1008
+        row, wide, number = halves[rows[u]], bits[u], numbers[u]
+        for k in range(len(row)):
+            half = np.uint64(row[k])
+            wide[k] = ((half & np.uint64(0x8000)) << np.uint64(48)) | ((half & np.uint64(0x7FFF)) << np.uint64(42))
+        for k in range(len(row)):
+            number[k] *= 2.0**1008
+    return numbers
 
 
 @kernel("UniTuple(int32[::1], 2)(int32[::1], uint16[:, ::1])")
@@ -64,10 +68,11 @@ def distinct_vectors(words, halves):
     for v in range(len(words)):
         same = last[words[v]]
         if same >= 0:
-            for k in range(halves.shape[1]):
-                if halves[bearer[same], k] != halves[v, k]:
-                    same = np.int32(-1)
-                    break
+            row, other, differ = halves[v], halves[bearer[same]], np.uint16(0)
+            for k in range(len(row)):
+                differ |= row[k] ^ other[k]
+            if differ:
+                same = np.int32(-1)
         if same < 0:
             same = np.int32(count)
             bearer[count] = v
@@ -86,12 +91,17 @@ def soft_similarity(words, starts, halves, known, baseline):
     number, bearer = distinct_vectors(words, halves)
     dots = products(widen(halves, bearer))
     scale = UNIT / (1.0 - baseline)
+    squares = np.empty(len(bearer))
+    for u in range(len(bearer)):
+        squares[u] = dots[u, u]
     alike = np.empty((len(bearer), len(bearer)), np.int32)
     for u in range(len(bearer)):
-        for v in range(u, len(bearer)):
-            length = np.sqrt(dots[u, u] * dots[v, v])
+        for v in range(u, len(bearer)):  # by itself, so that the processor takes several at a time
+            length = np.sqrt(squares[u] * squares[v])
             cosine = dots[u, v] / length if length > 0 else 0.0
-            alike[u, v] = alike[v, u] = np.rint((cosine - baseline) * scale)
+            alike[u, v] = np.int32(np.rint((cosine - baseline) * scale))
+        for v in range(u + 1, len(bearer)):
+            alike[v, u] = alike[u, v]
     count = len(words)
     scaled = np.zeros((count, count), np.int32)
     for r in range(len(starts) - 2):

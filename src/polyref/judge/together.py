@@ -27,9 +27,10 @@ from polyref.lattice.lattice import LIST_LIMIT, MAX_BOUNDS
 from polyref.lattice.plain.automaton import MAX_STATES
 from polyref.lattice.plain.ranking import word_hashes
 from polyref.lattice.plain.rules import share
-from polyref.lattice.writing import Writer, ends_inside, plain_pieces
+from polyref.lattice.writing import Writer, ends_inside, plain_words
 from polyref.score.sentence_bleu import bleu_value
 from polyref.text import TextSettings, Tokens
+from polyref.text.tokens import PLAIN_MARKS
 
 _MOST_WORDS = 20_000  # of all examples: their vectors are held together
 _MOST_WRITTEN = 1_000_000  # words of all sentences that are wanted, about: some 70 MB
@@ -39,6 +40,7 @@ _MOST_NODES = 20_000
 _made = partial(tuple.__new__, PseudoReference)  # as _make, which is a function of Python
 _NO_CODES, _NO_TABLE = np.empty(0, np.int64), np.empty((0, 0), np.bool_)
 _NO_HALVES, _NONE_KNOWN = np.empty((0, 0), np.uint16), np.empty(0, np.bool_)
+_MARKS = np.frombuffer(bytearray("".join(PLAIN_MARKS), "ascii"), np.uint8)
 _NO_USAGE = Usage()  # kept, for what it learns of words by themselves
 
 
@@ -133,12 +135,11 @@ class Together:
             most_words=_MOST_OF_ONE,
         )
 
-    def _written(self, path: npt.NDArray[np.int32], pieces: Sequence[str]) -> str:
-        """What a path says in these pieces, the last of which is written for -1."""
-        letters, coding = "".join(pieces), ("utf-8", "surrogatepass")  # whatever a program gives as text
-        sizes = map(len, pieces if letters.isascii() else [piece.encode(*coding) for piece in pieces])
-        ends = np.fromiter(sizes, np.int64, len(pieces)).cumsum()
-        text = self.engine.chunk.written(path, np.frombuffer(bytearray(letters, *coding), np.uint8), ends)
+    def _written(self, path: npt.NDArray[np.int32], words: Sequence[str]) -> str:
+        """What the places of a path say in these words, as plain references have it; a line's end for -1."""
+        coding = "utf-8", "surrogatepass"  # whatever a program gives as text
+        letters = bytearray("\n".join(words) + "\n", *coding)
+        text = self.engine.chunk.written(path, np.frombuffer(letters, np.uint8), _MARKS)
         return str(text.data, *coding)
 
     def _results(
@@ -153,7 +154,7 @@ class Together:
         """What the kernel tells, in the words of the references."""
         kernels = self.engine.chunk
         lengths, closest, products, crossings, covered = counts
-        together = self._written(path, plain_pieces(examples, after))
+        together = self._written(path, plain_words(examples, after))
         texts, has_ends = together.split("\n"), ends_inside(together)
         contents: list[float | None] = []
         owned: list[slice | None] = []  # of each example, its sentences; None where it must be searched alone

@@ -40,8 +40,7 @@ class Writer:
     after: Sequence[int]
     origin: Sequence[int]
     settings: TextSettings
-    # What is written for an arc behind another one, and where it is not certain that the two are cut apart again.
-    _known: dict[tuple[int, int], str] = field(default_factory=dict)
+    # Where it is not certain that an arc is cut apart again from the one before it.
     _doubtful: set[tuple[int, int]] = field(default_factory=set)
 
     def texts(self, path: Sequence[int]) -> list[str]:
@@ -70,22 +69,21 @@ class Writer:
 
     def piece(self, before: int, arc: int) -> str:
         """What is written for an arc behind another one, -1 at the beginning: its word with the space before it."""
-        ordinary, pair = self._ordinary[arc] if self._ordinary[before] else "", (before, arc)
-        if len(ordinary) > 1:
-            return ordinary
-        if pair not in self._known:
-            self._known[pair], sure = self._arc_piece(*pair)
+        behind = self._behind[before]
+        if arc not in behind:
+            ordinary = self._ordinary[arc] if self._ordinary[before] else ""
+            behind[arc], sure = (ordinary, True) if len(ordinary) > 1 else self._arc_piece(before, arc)
             if not sure:
-                self._doubtful.add(pair)
-        return self._known[pair]
+                self._doubtful.add((before, arc))
+        return behind[arc]
 
     def _written(self, path: Sequence[int]) -> list[str]:
         """Every word with the space before it, and a line's end behind each sentence."""
-        ordinary, known, pieces, before = self._ordinary, self._known, [], NONE
+        pieces, before, known = [], NONE, self._behind
+        behind = known[NONE]
         for arc in path:
-            is_certain = ordinary[before] and len(ordinary[arc]) > 1  # as most are
-            pieces.append(ordinary[arc] if is_certain else known.get((before, arc)) or self.piece(before, arc))
-            before = arc
+            pieces.append(behind[arc] if arc in behind else self.piece(before, arc))
+            before, behind = arc, known[arc]
         if self._quotes:
             self._behind_quotes(pieces, path)
         if self._doubtful:
@@ -119,7 +117,8 @@ class Writer:
     @cached_property
     def _plain_pieces(self) -> list[str]:
         """Each arc's word with the space before it, for plain references: it takes it along, wherever it lands."""
-        pieces = _pieces(self.references)
+        spaces = chain.from_iterable([tokens.spaces for tokens in self.references])
+        pieces = list(map(add, spaces, chain.from_iterable([tokens.surfaces for tokens in self.references])))
         if not _begin_alike(self.references):
             _spell_openers(pieces, self._firsts, self.after)
         return [*[pieces[place] for place in self.origin], "\n"]
@@ -135,6 +134,11 @@ class Writer:
             return self._piece(NONE, place, opening=True)
         last_place = self.origin[before]
         return self._piece(last_place, place, opening=last_place + 1 in self._openings)
+
+    @cached_property
+    def _behind(self) -> list[dict[int, str]]:
+        """What is written for an arc behind each other one; behind -1 at the end of the list."""
+        return [{} for _ in range(len(self.origin) + 1)]
 
     @cached_property
     def _ordinary(self) -> list[str]:
@@ -281,33 +285,27 @@ class Writer:
 # -- plain references -------------------------------------------------------------------------------------------------
 
 
-def plain_pieces(examples: Sequence[Sequence[Tokens]], after: Sequence[int]) -> list[str]:
-    """What the words of many examples are in texts, and a line's end behind them: as a Writer has those of plain
-    references unless one `ends_inside`.
+def plain_words(examples: Sequence[Sequence[Tokens]], after: Sequence[int]) -> list[str]:
+    """How the words of many examples are written: as a Writer has those of plain references, but without spaces, and
+    unless one `ends_inside`.
 
     Words are the places of all references, counted through; a state of -1 marks a reference that equals another.
     """
-    pieces = _pieces([tokens for references in examples for tokens in references])
+    words = list(chain.from_iterable([tokens.surfaces for references in examples for tokens in references]))
     first = 0
     for references in examples:
         if not _begin_alike(references):
             places = zip(accumulate(map(len, references), initial=first), references, strict=False)
             firsts = {place: tokens for place, tokens in places if after[place] >= 0}
             if not _begin_alike([*firsts.values()]):
-                _spell_openers(pieces, firsts, after)
+                _spell_openers(words, firsts, after)
         first += sum([len(tokens.words) for tokens in references])
-    return [*pieces, "\n"]
+    return words
 
 
 def ends_inside(text: str) -> bool:
     """Whether a sentence ends inside of a text, and another one opens."""
     return any(mark in text and f"{mark} " in text for mark in ".!?")
-
-
-def _pieces(references: Sequence[Tokens]) -> list[str]:
-    """Each word with the space before it."""
-    spaces = chain.from_iterable([tokens.spaces for tokens in references])
-    return list(map(add, spaces, chain.from_iterable([tokens.surfaces for tokens in references])))
 
 
 def _begin_alike(references: Sequence[Tokens]) -> bool:

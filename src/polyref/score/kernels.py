@@ -4,12 +4,41 @@ The plain twin is NgramTrie in sentence_bleu.py.
 """
 
 import numpy as np
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
 
 from polyref.compiled import kernel
 
 MAX_ORDER = 4
 # The columns of a trie: one row per node.
 WORD, DEPTH, LINK, LIMIT, FIRST_CHILD, NEXT_SIBLING = 0, 1, 2, 3, 4, 5
+
+
+@intrinsic
+def borrowed(typing, arrays):
+    """An array, or a record of arrays, without counts of references: to keep these up in an inner loop takes longer
+    than most of what it does.
+
+    For what somebody else refers to until the function that borrows it is left: its caller, or a name used at its end.
+    """
+
+    def without_count(context, builder, kind, value):
+        array = context.make_array(kind)(context, builder, value=value)
+        array.meminfo = cgutils.get_null_value(array.meminfo.type)
+        array.parent = cgutils.get_null_value(array.parent.type)
+        return array._getvalue()
+
+    def without_counts(context, builder, signature, arguments):
+        if isinstance(arrays, types.Array):
+            return without_count(context, builder, arrays, arguments[0])
+        fields = cgutils.unpack_tuple(builder, arguments[0])
+        for place, kind in enumerate(arrays.types):
+            if isinstance(kind, types.Array):
+                fields[place] = without_count(context, builder, kind, fields[place])
+        return context.make_tuple(builder, arrays, fields)
+
+    return arrays(arrays), without_counts
 
 
 @kernel("int32(int32[:, ::1], int32[::1], int32, int32)", inline=True)
@@ -30,8 +59,9 @@ def build_trie(words, starts, vocabulary):
     The table has one place more: a word that no reference has may be numbered `vocabulary`.
     """
     size = np.int32(1)
-    trie = np.zeros((1 + MAX_ORDER * len(words), 6), np.int32)
-    root = np.zeros(vocabulary + 1, np.int32)
+    kept_trie = np.zeros((1 + MAX_ORDER * len(words), 6), np.int32)
+    kept_root = np.zeros(vocabulary + 1, np.int32)
+    trie, root = borrowed(kept_trie), borrowed(kept_root)
     counts = np.zeros((len(trie), 2), np.int32)  # within one reference: which one, plus 1, and how often
     path = np.zeros(MAX_ORDER + 1, np.int32)
     for reference in range(len(starts) - 1):
@@ -64,7 +94,7 @@ def build_trie(words, starts, vocabulary):
                 depth = trie[node, DEPTH]
                 shorter = path[depth]
                 path[depth] = node
-    return trie[:size], root
+    return kept_trie[:size], kept_root
 
 
 @kernel("int32(int32[:, ::1], int32[::1], int32, int32)", inline=True)
@@ -81,6 +111,7 @@ def step(trie, root, context, word):
 @kernel("int64[:, ::1](int32[:, ::1], int32[::1], int32[::1], int64[::1])")
 def match_sentences(trie, root, words, starts):
     """The clipped matches of each order of many sentences: sentence k is words[starts[k]:starts[k + 1]]."""
+    trie, root = borrowed(trie), borrowed(root)
     found = np.zeros((len(starts) - 1, MAX_ORDER), np.int64)
     left = trie[:, LIMIT].copy()  # how often each n-gram may still count
     longest = 0

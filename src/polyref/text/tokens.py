@@ -52,7 +52,7 @@ _ASCII = re.compile(
 )
 # What most captions are: such words are written alike wherever they land.
 _PLAIN = re.compile(r"(?:[A-Za-z0-9]+(?:['\-][A-Za-z0-9]+)*[,;]? )*[A-Za-z0-9]+(?:['\-][A-Za-z0-9]+)*[.!?]?")
-_PLAIN_MARKS = frozenset(",;.!?")
+PLAIN_MARKS = frozenset(",;.!?")  # in a plain text, no space stands before them, and one before every other word
 _LAST_MARKS = frozenset(".!?")
 _PATTERNS: dict[Tokenizer, regex.Pattern[str]] = {
     "words": _pattern(""),
@@ -125,7 +125,7 @@ def _plain_tokens(text: str, fold_case: bool) -> Tokens:
     surfaces = tuple(text.split(" "))
     words = tuple(text.lower().split(" ")) if fold_case else surfaces
     if is_parted:
-        spaces = ("", *["" if word in _PLAIN_MARKS else " " for word in surfaces[1:]])
+        spaces = ("", *["" if word in PLAIN_MARKS else " " for word in surfaces[1:]])
     else:
         spaces = _plain_spaces(len(words), ends)
     return Tokens(words, surfaces, spaces, True)

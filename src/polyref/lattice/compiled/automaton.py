@@ -4,6 +4,7 @@ import numpy as np
 
 from polyref.align.kernels import order_of, plan_merges
 from polyref.compiled import kernel
+from polyref.score.kernels import borrowed
 
 TARGET, ARC_WORD, ORIGIN = 0, 1, 2  # the columns of arcs
 
@@ -186,6 +187,7 @@ def determinise_into(first, arcs, final, out_first, out, out_final, subsets, cha
     returns 0 states, and 0 or 1 arcs: it was the states or the arcs that had too little room. The last row of subsets
     is where the next subset is put together.
     """
+    subsets, table, gathered = borrowed(subsets), borrowed(table), borrowed(gathered)
     following, number = 0, 1  # the columns of chain: subsets with the same lowest state follow each other
     states, blocks = len(final), subsets.shape[1]
     head = np.full(states, -1, np.int32)

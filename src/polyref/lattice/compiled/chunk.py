@@ -22,6 +22,7 @@ from polyref.score.kernels import MAX_ORDER
 # four causes, how many beginnings each left out.
 IS_CHOSEN, COUNT, PENALTY, IS_EXACT, FOUND, HAS_LOWER, PATH, DISTINCT, SHARED, LEFT_OUT = range(10)
 COLUMNS = LEFT_OUT + 4
+LINE_END, SPACE, EIGHT = np.uint64(10), np.uint64(32), np.uint64(8)
 CLOSEST = ORDER  # of a sentence: all are of the highest order, so that the closest reference length has this column
 
 
@@ -160,23 +161,62 @@ def with_room(numbers, needed):
     return larger
 
 
-@kernel("uint8[::1](int32[::1], uint8[::1], int64[::1])")
-def written(path, letters, ends):
-    """What the places of a path say, one behind the other: a word's letters end where `ends` says. The last entry of
-    `ends` is for -1.
+@kernel("uint8[::1](int32[::1], uint8[::1], uint8[::1])")
+def written(path, letters, marks):
+    """The sentences of a path, -1 and a line's end behind each: words with spaces between them, but none before a mark.
+
+    A line's end stands behind the letters of each word. Eight letters at a time are written, as one number whose lowest
+    byte is the first one.
     """
-    size = 0
+    words = np.int64(0)
+    for letter in letters:
+        words += letter == LINE_END
+    firsts = np.empty(words, np.int64)  # where the numbers of each word begin
+    sizes = np.empty(words, np.int64)  # letters of each word, with a space before them
+    glued = np.zeros(words, np.int64)
+    packed = np.zeros(len(letters) // 8 + words + 1, np.uint64)
+    packed[0], word, count, size = SPACE, 0, 0, 1
+    for letter in letters:
+        if letter == LINE_END:
+            firsts[word], sizes[word] = count, size
+            for mark in marks:
+                glued[word] |= size == 2 and packed[count] >> EIGHT == mark
+            word, count, size = word + 1, count + (size + 7) // 8, 1
+            packed[count] = SPACE
+        else:
+            packed[count + size // 8] |= np.uint64(letter) << np.uint64(size % 8 * 8)
+            size += 1
+    size = np.int64(0)
     for place in path:
-        last = place if place >= 0 else len(ends) - 1
-        size += ends[last] - (ends[last - 1] if last > 0 else 0)
-    text = np.empty(size, np.uint8)
-    at = 0
+        size += sizes[place] if place >= 0 else 0
+    text = np.empty(size // 8 + 2, np.uint64)
+    full, last, used = 0, np.uint64(0), 0  # numbers written; the next one, and its letters so far
+    begins = True
     for place in path:
-        last = place if place >= 0 else len(ends) - 1
-        for k in range(ends[last - 1] if last > 0 else 0, ends[last]):
-            text[at] = letters[k]
+        if place < 0:
+            begins = True
+            continue
+        left, at = sizes[place], firsts[place]
+        here = packed[at]
+        if begins:
+            here, begins = here ^ SPACE ^ LINE_END, False  # which ends the sentence before it
+        else:
+            here, left = here >> np.uint64(8 * glued[place]), left - glued[place]
+        while True:
+            # No branches here: nobody could foresee where a number is full.
+            last |= here << np.uint64(8 * used)
+            text[full] = last
+            rest = here >> np.uint64(56 - 8 * used) >> EIGHT
+            used += min(left, 8)
+            last = rest if used >= 8 else last
+            full, used = full + used // 8, used % 8
+            left -= 8
+            if left <= 0:
+                break
             at += 1
-    return text
+            here = packed[at]
+    text[full] = last | (np.uint64(LINE_END) << np.uint64(8 * used))
+    return text.view(np.uint8)[1 : 8 * full + used + 1]
 
 
 @kernel(

@@ -7,7 +7,7 @@ import numpy as np
 
 from polyref.compiled import kernel
 from polyref.lattice.compiled.automaton import ARC_WORD, TARGET
-from polyref.score.kernels import DEPTH, LINK, MAX_ORDER, WORD, step
+from polyref.score.kernels import DEPTH, LINK, MAX_ORDER, WORD, borrowed, step
 
 # The columns of the product's arcs: the last four are the n-grams of each order that end with the arc, 0 where the
 # longest one is shorter.
@@ -16,7 +16,7 @@ P_TARGET, P_DEPTH, P_ARC, P_WORD, P_NODES, P_COLUMNS = 0, 1, 2, 3, 4, 4 + MAX_OR
 
 @kernel(
     "UniTuple(int64, 2)(int32[::1], int32[:, ::1], boolean[::1], int32[:, ::1], int32[::1], boolean[::1], boolean[::1],"
-    " int32[::1], int32[:, ::1], boolean[::1], int32[:, ::1])"
+    " int32[::1], uint32[:, ::1], boolean[::1], int32[:, ::1])"
 )
 def multiply_into(first, arcs, final, trie, root, marks, unended, out_first, out_rows, out_final, pairs):
     """Pair each state of the automaton with the contexts in which it can be reached.
@@ -25,6 +25,7 @@ def multiply_into(first, arcs, final, trie, root, marks, unended, out_first, out
     arrays, and returns how many states and arcs there are; 0 where they do not fit. (Arrays that grow inside the loop
     would cost twice its time: each turn, numba counts who refers to them.)
     """
+    trie, root, out_rows, pairs = borrowed(trie), borrowed(root), borrowed(out_rows), borrowed(pairs)
     context, following, number = 0, 1, 2  # the columns of pairs: pairs of one state follow each other
     head = np.full(len(final), -1, np.int32)
     tail = np.full(len(final), -1, np.int32)
@@ -79,7 +80,7 @@ def multiply_into(first, arcs, final, trie, root, marks, unended, out_first, out
 
 
 @kernel(
-    "Tuple((int32[::1], int32[:, ::1], boolean[::1]))"
+    "Tuple((int32[::1], uint32[:, ::1], boolean[::1]))"
     "(int32[::1], int32[:, ::1], boolean[::1], int32[:, ::1], int32[::1], boolean[::1], boolean[::1])"
 )
 def multiply(first, arcs, final, trie, root, marks, unended):
@@ -89,7 +90,7 @@ def multiply(first, arcs, final, trie, root, marks, unended):
         out_first = np.zeros(room * len(final) + 65, np.int32)
         out_final = np.empty(room * len(final) + 64, np.bool_)
         pairs = np.empty((room * len(final) + 64, 3), np.int32)
-        out_rows = np.empty((room * len(arcs) + 64, P_COLUMNS), np.int32)
+        out_rows = np.empty((room * len(arcs) + 64, P_COLUMNS), np.uint32)
         states, count = multiply_into(
             first, arcs, final, trie, root, marks, unended, out_first, out_rows, out_final, pairs
         )
@@ -98,7 +99,7 @@ def multiply(first, arcs, final, trie, root, marks, unended):
         room *= 4
 
 
-@kernel("int64[::1](int32[::1], int32[:, ::1], boolean[::1])")
+@kernel("int64[::1](int32[::1], uint32[:, ::1], boolean[::1])")
 def bound_starts(first, rows, final):
     """Where each state's bounds begin: one cell for each number of words that may follow, 0 included."""
     states = len(final)
@@ -112,9 +113,11 @@ def bound_starts(first, rows, final):
     return starts
 
 
-@kernel("int16[:, ::1](int32[::1], int32[:, ::1], boolean[::1], int64[::1])")
+@kernel("uint64[::1](int32[::1], uint32[:, ::1], boolean[::1], int64[::1])")
 def suffix_bounds(first, rows, final, starts):
-    """The most matches of each order that so many words can still bring, unclipped; -1 where there is no way."""
+    """The most matches of each order that so many words can still bring, unclipped, in lanes; all bits where there is
+    no way.
+    """
     bounds = np.full((starts[-1], MAX_ORDER), -1, np.int16)
     for state in range(len(final) - 1, -1, -1):
         here = starts[state]
@@ -133,4 +136,9 @@ def suffix_bounds(first, rows, final, starts):
                     value = bounds[other, order] + np.int16(1 if order < depth else 0)
                     if value > bounds[cell, order]:
                         bounds[cell, order] = value
-    return bounds
+    lanes = np.empty(len(bounds), np.uint64)
+    for cell in range(len(bounds)):
+        lanes[cell] = np.uint64(0)
+        for order in range(MAX_ORDER):
+            lanes[cell] |= np.uint64(np.uint16(bounds[cell, order])) << np.uint64(16 * order)
+    return lanes

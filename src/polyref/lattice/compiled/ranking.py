@@ -128,19 +128,22 @@ def compare_scores(lengths, order, length, product, other_length, other_product,
     return settle(lengths, order, length, product, other_length, other_product, apart, undecided)
 
 
-@kernel("int64(int64[:, ::1], int64, int64, int64, int64, boolean[::1])")
+@kernel("UniTuple(int64, 2)(int64[:, ::1], int64, int64, int64, int64, boolean[::1])")
 def least_product(lengths, order, length, than_length, than_product, undecided):
-    """The least product with which a sentence of `length` scores as high as the other."""
+    """The least product with which a sentence of `length` scores as high as the other, and 0 if it scores the same."""
     if length == than_length:
-        return than_product
+        return than_product, np.int64(0)
     behind = log_score(lengths, order, than_length, than_product) - min(0.0, 1.0 - lengths[length, 0] / length)
     totals = lengths[length, order]
     if behind > 1e-6:
-        return totals + 1  # more than any sentence has
-    product = max(np.int64(1), np.int64(totals * np.exp(order * behind) * (1 - 1e-12)) - 1)
-    while compare_scores(lengths, order, length, product, than_length, than_product, undecided) < 0:
-        product += 1
-    return product
+        return totals + 1, np.int64(1)  # more than any sentence has
+    wanted = totals * np.exp(order * behind)
+    nearest = np.int64(np.rint(wanted))
+    # Only a whole number that is next to what is wanted may be as high, or hardly less or more.
+    if abs(nearest - wanted) <= 1e-9 * wanted and nearest > 0:
+        rank = compare_scores(lengths, order, length, nearest, than_length, than_product, undecided)
+        return (nearest, rank) if rank >= 0 else (nearest + 1, np.int64(1))
+    return max(np.int64(1), np.int64(np.ceil(wanted))), np.int64(1)
 
 
 @kernel("int64(int32[:, ::1], int32[:, ::1], int64[:, ::1], int64, int64)", inline=True)
@@ -236,15 +239,20 @@ def is_worse(index, counts, logs, hashes, filled, lengths, order, length, produc
     return log_score(lengths, order, length, product) < logs[last] - CLOSE
 
 
-@kernel("int64(int32[::1], int64[:, ::1], int64, int64, int64, int64[:, ::1], int64[::1], boolean[::1])", inline=True)
+@kernel(
+    "Tuple((int64, boolean))(int32[::1], int64[:, ::1], int64, int64, int64, int64[:, ::1], int64[::1], boolean[::1])",
+    inline=True,
+)
 def needed(index, counts, filled, length, order, lengths, floors, undecided):
-    """The product that a sentence must reach to be ranked: what the last one of a full ranking scores."""
-    need = floors[length]
+    """The product that a sentence must reach to be ranked, and whether it then scores as the last one of those that
+    fill the ranking.
+    """
+    need, ties = floors[length], False
     if filled == len(index) - 1:
         last = index[filled - 1]
-        last_length, last_product = counts[last, LENGTH], counts[last, PRODUCT]
-        need = max(need, least_product(lengths, order, length, last_length, last_product, undecided))
-    return need
+        least, rank = least_product(lengths, order, length, counts[last, LENGTH], counts[last, PRODUCT], undecided)
+        need, ties = max(need, least), rank == 0 and least >= need
+    return need, ties
 
 
 @kernel("boolean(int32[:, ::1], int32[:, ::1], int64[:, ::1], uint64[::1], uint64[::1], boolean, int64, int64)")

@@ -61,7 +61,7 @@ def tables_of(rules, vocabulary):
     return adding, lanes, bits, at_end
 
 
-@kernel("uint64[::1](int32[::1], int32[:, ::1], uint64[::1])")
+@kernel("uint64[::1](int32[::1], uint32[:, ::1], uint64[::1])")
 def reachable(first, rows, bits):
     """For each state of the product, the watched rules that can still be served behind it."""
     reach = np.zeros(len(first) - 1, np.uint64)
@@ -127,8 +127,8 @@ def say(adding, lanes, bits, reach, load, said, depth, word, target):
 
 
 @kernel(
-    "int64(int32[:, ::1], int32[::1], uint64[:, ::1], int32[::1], uint64[::1], uint64[:, ::1], int32[::1], uint64[::1],"
-    " int64, int64)",
+    "int64(uint32[:, ::1], uint32[::1], uint64[:, ::1], int32[::1], uint64[::1], uint64[:, ::1], int32[::1],"
+    " uint64[::1], int64, int64)",
     inline=True,
 )
 def cross(rows, path, places, same, word_hashes, pieces, crossed, core, known, depth):
@@ -153,7 +153,7 @@ def cross(rows, path, places, same, word_hashes, pieces, crossed, core, known, d
     return depth
 
 
-@kernel("int64(int32[::1], int32[:, ::1], int32[::1], int32[::1], int64)")
+@kernel("int64(int32[::1], uint32[:, ::1], uint32[::1], int32[::1], int64)")
 def broken(rules, rows, path, spoken, length):
     """Why a whole sentence is left out by the first rule that it breaks; -1 if it breaks none. `spoken` is all 0."""
     for k in range(length):
@@ -177,7 +177,7 @@ def broken(rules, rows, path, spoken, length):
 
 
 @kernel(
-    "int64(int32[::1], boolean, int32[:, ::1], int32[::1], int32[::1], uint64[::1], uint64[::1], uint64[::1], int64)",
+    "int64(int32[::1], boolean, uint32[:, ::1], uint32[::1], int32[::1], uint64[::1], uint64[::1], uint64[::1], int64)",
     inline=True,
 )
 def fault(rules, at_end, rows, path, spoken, said, known_cores, core, length):

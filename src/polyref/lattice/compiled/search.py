@@ -6,7 +6,7 @@ Walks through the product automaton with clipped counts visit the same sentences
 from typing import NamedTuple
 
 import numpy as np
-from numba import boolean, int16, int32, int64, types, uint64
+from numba import boolean, int32, int64, types, uint32, uint64
 
 from polyref.compiled import kernel
 from polyref.lattice.compiled.automaton import ARC_WORD
@@ -43,11 +43,12 @@ from polyref.lattice.compiled.rules import (
     tables_of,
     with_word,
 )
-from polyref.score.kernels import LIMIT, MAX_ORDER, build_trie
+from polyref.score.kernels import LIMIT, MAX_ORDER, borrowed, build_trie
 
 # The matches of a path are one number of four lanes, an order each: stepping back costs nothing.
 LANE = 16
 LANE_MASK = np.uint64(0xFFFF)
+NO_WAY = np.uint64(2**64 - 1)
 FINE, TOO_LARGE, UNDECIDED = 0, 1, 2  # how a search ends
 SPENT, NODES, TIED = 0, 1, 2  # the cells of Walk.tally
 DONE, OVER_BUDGET, ENOUGH = 0, 1, 2  # how an exploration ends
@@ -61,10 +62,10 @@ class Ground(NamedTuple):
     starts: int64[::1]
     arcs: int32[:, ::1]  # of the automaton
     first: int32[::1]  # the product: where the arcs of a state begin, the arcs, the final states
-    rows: int32[:, ::1]
+    rows: uint32[:, ::1]
     final: boolean[::1]
     bound_first: int64[::1]
-    bounds: int16[:, ::1]
+    bounds: uint64[::1]
     lengths: int64[:, ::1]  # length_table
     word_hashes: uint64[::1]
     floors: int64[::1]  # the least product wanted at each length
@@ -84,12 +85,12 @@ class Ground(NamedTuple):
 class Walk(NamedTuple):
     """Where a search stands: the path, its clipped counts, and the arcs still to follow at each word."""
 
-    path: int32[::1]
+    path: uint32[::1]
     path_hash: uint64[::1]  # the hash of the first words of the path, for each number of words
     left: int32[::1]  # how often each n-gram may still count
     matches: uint64[::1]  # of the first words of the path, for each number of words
     frame_bound: int64[:, ::1]
-    frame_arc: int32[:, ::1]
+    frame_arc: uint32[:, ::1]
     frame_size: int32[::1]
     tally: int64[::1]
     cut: int64[::1]  # the length, product and crossings of the last one ranked
@@ -107,7 +108,7 @@ ground_type = types.NamedTuple(list(Ground.__annotations__.values()), Ground)
 walk_type = types.NamedTuple(list(Walk.__annotations__.values()), Walk)
 
 
-@kernel("uint64(int32[:, ::1], int32[::1], uint64, int64)", inline=True)
+@kernel("uint64(uint32[:, ::1], int32[::1], uint64, uint32)", inline=True)
 def forward(rows, left, matches, arc):
     """Count the n-grams that end with an arc, and return the matches then. left: how often each may still count."""
     # All four orders always, without a branch: where there is none, node 0 stands, of which nothing is ever left.
@@ -118,13 +119,13 @@ def forward(rows, left, matches, arc):
     return matches
 
 
-@kernel("void(int32[:, ::1], int32[::1], int64)", inline=True)
+@kernel("void(uint32[:, ::1], int32[::1], uint32)", inline=True)
 def back(rows, left, arc):
     for order in range(MAX_ORDER):
         left[rows[arc, P_NODES + order]] += 1
 
 
-@kernel("void(int32[:, ::1], int32[::1], int32[::1], int64)")
+@kernel("void(uint32[:, ::1], uint32[::1], int32[::1], int64)")
 def rewind(rows, path, left, depth):
     while depth > 0:
         depth -= 1
@@ -136,19 +137,24 @@ def matches_of(matches, order):
     return np.int64((matches >> np.uint64(LANE * order)) & LANE_MASK)
 
 
-@kernel("int64(int32[:, ::1], int16[:, ::1], int32[::1], uint64, int64, int64, int64, int64)", inline=True)
-def bound_product(rows, bounds, left, matches, order, orders, arc, cell):
+@kernel("int64(uint32[:, ::1], uint64, int32[::1], uint64, int64, int64, uint32)", inline=True)
+def bound_product(rows, to_come, left, matches, order, orders, arc):
     """The most that the product of matches can become behind an arc; -1 if the sentence belongs to a higher order."""
-    if order < MAX_ORDER and matches_of(matches, order) + (left[rows[arc, P_NODES + order]] > 0) > 0:
-        return -1
-    best = np.int64(1)
-    for n in range(orders):
+    gained = np.uint64(0)
+    for n in range(MAX_ORDER):
         # Node 0 stands for no n-gram, and has nothing left to count.
-        best *= matches_of(matches, n) + bounds[cell, n] + (left[rows[arc, P_NODES + n]] > 0)
+        gained |= np.uint64(left[rows[arc, P_NODES + n]] > 0) << np.uint64(LANE * n)
+    matches += gained
+    if order < MAX_ORDER and matches_of(matches, order) > 0:
+        return -1
+    matches += to_come
+    best = np.int64(1)
+    for n in range(MAX_ORDER):
+        best *= matches_of(matches, n) if n < orders else 1
     return best
 
 
-@kernel("boolean(int32[:, ::1], int32[::1], int64, int32[::1], int64[::1])", inline=True)
+@kernel("boolean(uint32[:, ::1], uint32[::1], int64, int32[::1], int64[::1])", inline=True)
 def is_gold(rows, path, length, words, starts):
     """Whether a person wrote the path's sentence."""
     for r in range(len(starts) - 1):
@@ -162,7 +168,7 @@ def is_gold(rows, path, length, words, starts):
 
 
 @kernel(
-    "void(int32[:, ::1], int32[::1], int64[:, ::1], uint64[::1], uint64[::1], int32[:, ::1], int64, int64, int64,"
+    "void(uint32[:, ::1], uint32[::1], int64[:, ::1], uint64[::1], uint64[::1], int32[:, ::1], int64, int64, int64,"
     " int64, int64, uint64, uint64)",
     inline=True,
 )
@@ -178,6 +184,7 @@ def write(rows, path, counts, hashes, cores, paths, slot, length, order, product
 @kernel(int64(ground_type, walk_type, ranked_type, int64))
 def list_all(ground, walk, ranked, lowest_order):
     """Rank every sentence. Returns how many are ranked."""
+    ground, walk, ranked = borrowed(ground), borrowed(walk), borrowed(ranked)
     words, starts, arcs, lengths, word_hashes = (
         ground.words, ground.starts, ground.arcs, ground.lengths, ground.word_hashes,
     )  # fmt: skip
@@ -187,7 +194,7 @@ def list_all(ground, walk, ranked, lowest_order):
     rules, adding, lanes, bits, at_end = ground.rules, ground.adding, ground.lanes, ground.bits, ground.at_end
     same, reach, places, known_cores = ground.same, ground.reach, ground.places, ground.known_cores
     spoken, load, said, core = walk.spoken, walk.load, walk.said, walk.core
-    pieces, crossed = walk.pieces, walk.crossed
+    pieces, crossed, ends, left_out = walk.pieces, walk.crossed, ground.ends, walk.left_out
     cores, judged = ranked.cores, len(ground.same) > 0
     size = len(index) - 1
     waiting = np.empty(len(path) + 1, np.int64)
@@ -205,13 +212,13 @@ def list_all(ground, walk, ranked, lowest_order):
             if depth >= 0:
                 back(rows, left, path[depth])
             continue
-        arc = waiting[depth]
+        arc = np.uint32(waiting[depth])
         waiting[depth] += 1
         word = rows[arc, P_WORD]
         if judged:
             cause = say(adding, lanes, bits, reach, load, said, depth, word, rows[arc, P_TARGET])
             if cause >= 0:
-                walk.left_out[cause] += 1
+                left_out[cause] += 1
                 continue
         path[depth] = arc
         path_hash[depth + 1] = mix(path_hash[depth], word_hashes[word])
@@ -248,9 +255,9 @@ def list_all(ground, walk, ranked, lowest_order):
             known = cross(rows, path, places, same, word_hashes, pieces, crossed, core, known, depth)
             cause = fault(rules, at_end, rows, path, spoken, said, known_cores, core, depth)
             if cause >= 0:
-                walk.left_out[cause] += 1
+                left_out[cause] += 1
                 continue
-            all_crossings = crossings(pieces, ground.ends, crossed, depth)
+            all_crossings = crossings(pieces, ends, crossed, depth)
             if is_beaten or is_worse(
                 index, counts, logs, hashes, filled, lengths, order, depth, product, all_crossings, hashed
             ):
@@ -263,8 +270,8 @@ def list_all(ground, walk, ranked, lowest_order):
 
 
 @kernel(
-    "void(int32[::1], int32[:, ::1], int64[::1], int16[:, ::1], uint64[::1],"
-    " int32[::1], uint64, int64[:, ::1], int32[:, ::1], int32[::1], int64, int64, int64, int64, int64, int64)",
+    "void(int32[::1], uint32[:, ::1], int64[::1], uint64[::1], uint64[::1],"
+    " int32[::1], uint64, int64[:, ::1], uint32[:, ::1], int32[::1], uint32, int64, int64, int64, int64, int64)",
     inline=True,
 )
 def branch(
@@ -274,12 +281,12 @@ def branch(
     """Put the arcs worth following into the frame of this depth, the best one last; by hash if draw is not -1."""
     orders = min(order, length)
     found = 0
-    for arc in range(first[state], first[state + 1]):
+    for arc in range(np.uint32(first[state]), np.uint32(first[state + 1])):
         target = rows[arc, P_TARGET]
         cell = bound_first[target] + length - depth - 1
-        if cell >= bound_first[target + 1] or bounds[cell, 0] < 0:
+        if cell >= bound_first[target + 1] or bounds[cell] == NO_WAY:
             continue
-        best = bound_product(rows, bounds, left, matches, order, orders, arc, cell)
+        best = bound_product(rows, bounds[cell], left, matches, order, orders, arc)
         if best < need:
             continue
         place = found
@@ -313,7 +320,7 @@ def explore_as(ground, walk, ranked, filled, mode, length, order, need, draw, ti
     Returns what ended it, and how many are ranked now. A draw is written into slot `filled`. `ties_here` says whether
     a sentence that just reaches `need` scores as the cut does; then it may have `at_need` crossings at most.
     """
-    # Unpacked once: a field of a record costs a reference count each time it is taken out.
+    ground, walk, ranked = borrowed(ground), borrowed(walk), borrowed(ranked)
     words, starts, arcs, lengths, limits = ground.words, ground.starts, ground.arcs, ground.lengths, ground.limits
     first, rows, word_hashes = ground.first, ground.rows, ground.word_hashes
     bound_first, bounds = ground.bound_first, ground.bounds
@@ -324,16 +331,17 @@ def explore_as(ground, walk, ranked, filled, mode, length, order, need, draw, ti
     rules, adding, lanes, bits, at_end = ground.rules, ground.adding, ground.lanes, ground.bits, ground.at_end
     same, reach, places, known_cores = ground.same, ground.reach, ground.places, ground.known_cores
     spoken, load, said, core = walk.spoken, walk.load, walk.said, walk.core
-    pieces, crossed = walk.pieces, walk.crossed
+    pieces, crossed, ends = walk.pieces, walk.crossed, ground.ends
     cores, left_out = ranked.cores, walk.left_out
     counts_ties = mode == FIND_BEST
     if mode == LIST_TIED:
         counts_ties = True
     size = len(index) - 1
     last_length = last_product = last_crossed = np.int64(-1)  # what `need` was reckoned from
+    spent, budget, status = np.int64(0), limits[0] - tally[SPENT], DONE
     depth = 0
     known = np.int64(0)  # words of the path whose crossings are known
-    state = np.int32(0)
+    state = np.uint32(0)
     entering = True
     while True:
         if entering:
@@ -344,7 +352,7 @@ def explore_as(ground, walk, ranked, filled, mode, length, order, need, draw, ti
             )  # fmt: skip
         if frame_size[depth] == 0:
             if depth == 0:
-                return DONE, filled
+                break
             depth -= 1
             known = min(known, depth)
             back(rows, left, path[depth])
@@ -359,11 +367,10 @@ def explore_as(ground, walk, ranked, filled, mode, length, order, need, draw, ti
                 known = cross(rows, path, places, same, word_hashes, pieces, crossed, core, known, depth)
             if crossed[depth] > at_need:
                 continue
-        tally[NODES] += 1
-        tally[SPENT] += 1
-        if tally[SPENT] > limits[0]:
-            rewind(rows, path, left, depth)
-            return OVER_BUDGET, filled
+        spent += 1
+        if spent > budget:
+            status = OVER_BUDGET
+            break
         word = rows[arc, P_WORD]
         if judged:
             cause = say(adding, lanes, bits, reach, load, said, depth, word, rows[arc, P_TARGET])
@@ -388,7 +395,7 @@ def explore_as(ground, walk, ranked, filled, mode, length, order, need, draw, ti
             if cause >= 0:
                 left_out[cause] += 1
                 passes = False
-            all_crossings = crossings(pieces, ground.ends, crossed, length)
+            all_crossings = crossings(pieces, ends, crossed, length)
         if passes:
             if mode == DRAW:
                 write(
@@ -415,8 +422,7 @@ def explore_as(ground, walk, ranked, filled, mode, length, order, need, draw, ti
                 ):
                     last_length, last_product = counts[last, LENGTH], counts[last, PRODUCT]
                     last_crossed = counts[last, CROSSED]
-                    need = needed(index, counts, filled, length, order, lengths, floors, undecided)
-                    ties_here = compare_scores(lengths, order, length, need, last_length, last_product, undecided) == 0
+                    need, ties_here = needed(index, counts, filled, length, order, lengths, floors, undecided)
                     at_need = last_crossed - mode
                     # Another sentence like it may have been the last one of an earlier length.
                     if last_length != cut[0] or last_product != cut[1] or last_crossed != cut[2]:
@@ -426,11 +432,15 @@ def explore_as(ground, walk, ranked, filled, mode, length, order, need, draw, ti
                 tally[TIED] += 1
                 enough = tally[TIED] > limits[1]
         if enough:
-            rewind(rows, path, left, depth)
-            return ENOUGH, filled
+            status = ENOUGH
+            break
         depth -= 1
         known = min(known, depth)
         back(rows, left, arc)
+    rewind(rows, path, left, depth)
+    tally[SPENT] += spent
+    tally[NODES] += spent
+    return status, filled
 
 
 @kernel(
@@ -452,11 +462,11 @@ def root_bounds(ground, walk, order):
     roots = np.empty((longest, 2), np.int64)
     count = 0
     for length in range(1, longest + 1):
-        if bounds[length, 0] < 0 or (order < MAX_ORDER and length <= order):
+        if bounds[length] == NO_WAY or (order < MAX_ORDER and length <= order):
             continue
         best = np.int64(1)
         for n in range(min(order, length)):
-            best *= bounds[length, n]
+            best *= matches_of(bounds[length], n)
         if best < ground.floors[length]:
             continue
         place = count
@@ -484,19 +494,15 @@ def find(ground, walk, ranked, roots, order, mode):
         cut[0] = cut[1] = cut[2] = -1
     filled = np.int64(0)
     for r in range(len(roots)):
-        length, ties_here, at_need = roots[r, 0], False, cut[2]
+        length, at_need = roots[r, 0], cut[2]
         if mode == LIST_TIED:
-            need = least_product(lengths, order, length, cut[0], cut[1], undecided)
+            need, rank = least_product(lengths, order, length, cut[0], cut[1], undecided)
+            ties_here = rank == 0
         else:
-            need = needed(index, counts, filled, length, order, lengths, ground.floors, undecided)
+            need, ties_here = needed(index, counts, filled, length, order, lengths, ground.floors, undecided)
         if roots[r, 1] >= need:
-            if mode == LIST_TIED:
-                ties_here = compare_scores(lengths, order, length, need, cut[0], cut[1], undecided) == 0
-            elif filled == len(index) - 1:
-                last = index[filled - 1]
-                last_length, last_product = counts[last, LENGTH], counts[last, PRODUCT]
-                ties_here = compare_scores(lengths, order, length, need, last_length, last_product, undecided) == 0
-                at_need = counts[last, CROSSED] - mode
+            if mode != LIST_TIED and filled == len(index) - 1:
+                at_need = counts[index[filled - 1], CROSSED] - mode
             status, filled = explore(ground, walk, ranked, filled, mode, length, order, need, -1, ties_here, at_need)
             if status != DONE:
                 return status, filled
@@ -528,8 +534,8 @@ def draw_tied(ground, walk, drawn, roots, order, count, wanted):
     count_tied = 0
     for r in range(len(roots)):
         length = roots[r, 0]
-        need = least_product(lengths, order, length, cut[0], cut[1], undecided)
-        if roots[r, 1] >= need and compare_scores(lengths, order, length, need, cut[0], cut[1], undecided) == 0:
+        need, rank = least_product(lengths, order, length, cut[0], cut[1], undecided)
+        if roots[r, 1] >= need and rank == 0:
             tied[count_tied, 0], tied[count_tied, 1] = length, need
             count_tied += 1
     for draw in range(wanted - count):
@@ -611,7 +617,7 @@ def search(
     out_paths = np.empty((wanted, longest), np.int32)
     too_large = bound_first[-1] > max_bounds and not list_everything
     if list_everything or too_large:
-        bounds = np.empty((0, MAX_ORDER), np.int16)
+        bounds = np.empty(0, np.uint64)
     else:
         bounds = suffix_bounds(p_first, rows, p_final, bound_first)
     widest = 1
@@ -630,17 +636,17 @@ def search(
     pieces = np.empty((longest + 1 if len(same) else 1, len(ends)), np.uint64)
     for part in range(len(ends)):
         pieces[0, part] = before[part]
-    ground = Ground(
+    kept_ground = Ground(
         words, starts, arcs, p_first, rows, p_final, bound_first, bounds, lengths, word_hashes, floors, limits,
         rules, same, adding, lanes, bits, at_end, reach, known_cores, places, ends,
     )  # fmt: skip
-    walk = Walk(
-        np.empty(longest, np.int32),
+    kept_walk = Walk(
+        np.empty(longest, np.uint32),
         np.full(longest + 1, U64_EMPTY, np.uint64),
         trie[:, LIMIT].copy(),
         np.zeros(longest + 1, np.uint64),
         np.empty((longest + 1, widest), np.int64),
-        np.empty((longest + 1, widest), np.int32),
+        np.empty((longest + 1, widest), np.uint32),
         np.empty(longest + 1, np.int32),
         np.zeros(3, np.int64),
         np.zeros(3, np.int64),
@@ -653,6 +659,7 @@ def search(
         np.zeros(longest + 1, np.int32),
         np.zeros(4, np.int64),
     )
+    ground, walk = borrowed(kept_ground), borrowed(kept_walk)  # which are named again below, so that they stay
     taken = np.int64(0)
     exact = not too_large
     if list_everything:
@@ -683,5 +690,5 @@ def search(
             place += 1
         out_arcs[place] = -1
         place += 1
-    cover(out_counts, out_paths, taken, arcs, vocabulary, shared)
-    return status, out_counts[:taken], out_arcs, walk.tally[NODES], exact, walk.left_out
+    cover(out_counts, out_paths, taken, kept_ground.arcs, vocabulary, shared)
+    return status, out_counts[:taken], out_arcs, kept_walk.tally[NODES], exact, kept_walk.left_out
