@@ -53,7 +53,7 @@ def test_searches_are_the_same(
     assert compiled.bleus(found) == plain.bleus(found)
 
 
-lengths = st.integers(4, 40)
+lengths = st.integers(4, 400)
 
 
 @given(st.lists(st.integers(1, 40), min_size=1, max_size=4), st.integers(1, 4), lengths, lengths, st.data())
@@ -64,10 +64,11 @@ def test_comparisons_are_the_same(
 
     scale = BleuScale(gold, order)
     product, other_product = (data.draw(st.integers(1, totals_product(number, order))) for number in (length, other))
-    table = ranking_kernels.length_table(np.cumsum([0, *gold]), 40)
+    table = ranking_kernels.length_table(np.cumsum([0, *gold]), 400)
     undecided = np.zeros(1, np.bool_)
     compared = ranking_kernels.compare_scores(table, order, length, product, other, other_product, undecided)
     assert compared == scale.compare(length, product, other, other_product)
-    least = ranking_kernels.least_product(table, order, length, other, other_product, undecided)
+    least, rank = ranking_kernels.least_product(table, order, length, other, other_product, undecided)
     assert least == least_product(scale, length, other, other_product)
+    assert (rank == 0) == (scale.compare(length, least, other, other_product) == 0)
     assert not undecided[0]

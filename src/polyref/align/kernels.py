@@ -105,12 +105,15 @@ def soft_similarity(words, starts, halves, known, baseline):
     count = len(words)
     scaled = np.zeros((count, count), np.int32)
     for r in range(len(starts) - 2):
-        for u in range(starts[r], starts[r + 1]):
-            for v in range(starts[r + 1], count):
-                if known[u] and known[v]:
-                    scaled[u, v] = alike[number[u], number[v]]
+        later = starts[r + 1]
+        later_words, later_known, later_number = words[later:], known[later:], number[later:]
+        for u in range(starts[r], later):
+            row, of_u = scaled[u, later:], alike[number[u]]
+            for k in range(len(row)):
+                if known[u] and later_known[k]:
+                    row[k] = of_u[later_number[k]]
                 else:
-                    scaled[u, v] = UNIT if words[u] == words[v] else 0
+                    row[k] = UNIT if words[u] == later_words[k] else 0
     return scaled
 
 
@@ -132,14 +135,17 @@ def restrain(words, starts, similarity, codes, table, weight):
     code = codes[words]
     companies, values, rows = code >> 40, (code >> 16) & 0xFFFFFF, code & 0xFFFF
     for r in range(len(starts) - 2):
-        for u in range(starts[r], starts[r + 1]):
+        later = starts[r + 1]
+        later_place, later_companies = place[later:], companies[later:]
+        for u in range(starts[r], later):
             company, value, row = companies[u], values[u], table[rows[u]]
             if code[u] == 0:  # most words, so their loop is one that needs no branches
-                for v in range(starts[r + 1], len(words)):
-                    apart = abs(place[u] - place[v])
-                    similarity[u, v] = similarity[u, v] - apart if companies[v] == 0 else -UNIT
+                alike, here = similarity[u, later:], place[u]
+                for k in range(len(alike)):
+                    apart = abs(here - later_place[k])
+                    alike[k] = alike[k] - apart if later_companies[k] == 0 else -UNIT
                 continue
-            for v in range(starts[r + 1], len(words)):
+            for v in range(later, len(words)):
                 differ = value != values[v] and value > 0 and values[v] > 0
                 if company != companies[v] or differ or row[rows[v]]:
                     similarity[u, v] = -UNIT

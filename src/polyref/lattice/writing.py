@@ -155,10 +155,13 @@ class Writer:
 
     def _piece(self, before: int, place: int, opening: bool) -> tuple[str, bool]:
         """The same for words that are not ordinary ones, given by their places."""
-        word = self._words[place]
-        same = self._places_on[self._arcs[place]]
-        together = [other for other in same if self._stands_behind(other, before)]
-        fitting = [other for other in together or same if (other in self._openings) == opening]
+        word, arcs, firsts, openings = self._words[place], self._arcs, self._firsts, self._openings
+        same = self._places_on[arcs[place]]
+        if before == NONE:
+            together = [other for other in same if other in firsts]
+        else:
+            together = [other for other in same if arcs[other - 1] == arcs[before] and other not in firsts]
+        fitting = [other for other in together or same if (other in openings) == opening]
         surface = _most_frequent([self._surfaces[other] for other in fitting or together or same])
         if not fitting and self.settings.fold_case:
             surface = self._casing.fit(word, surface, opening=opening)
@@ -203,12 +206,6 @@ class Writer:
             return False
         return word in CLOSING or last in OPENING or parts_words(last[-1]) or parts_words(word[0])
 
-    def _stands_behind(self, place: int, before: int) -> bool:
-        """Whether the word in its reference stands behind the arc of `before`."""
-        if before == NONE or place in self._firsts:
-            return before == NONE and place in self._firsts
-        return self._arcs[place - 1] == self._arcs[before]
-
     # -- what the references have -----------------------------------------------------------------------------
 
     @cached_property
@@ -216,18 +213,20 @@ class Writer:
         return all(tokens.plain for tokens in self.references)
 
     @cached_property
-    def _arcs(self) -> list[tuple[int, int, str]]:
-        """The arc of the lattice that each place lies on: the states before and behind it, and its word."""
+    def _arcs(self) -> list[int]:
+        """The arc of the lattice that each place lies on, by number: the states before and behind it, and its word."""
         before = [NONE, *self.after[:-1]]
         for place in self._firsts:
             before[place] = NONE
-        return list(zip(before, self.after, self._words, strict=True))
+        numbers: dict[tuple[int, int, str], int] = {}
+        return [numbers.setdefault(arc, len(numbers)) for arc in zip(before, self.after, self._words, strict=True)]
 
     @cached_property
-    def _places_on(self) -> dict[tuple[int, int, str], list[int]]:
-        places: dict[tuple[int, int, str], list[int]] = {}
+    def _places_on(self) -> list[list[int]]:
+        """The places on each arc."""
+        places: list[list[int]] = [[] for _ in range(max(self._arcs) + 1)]
         for place, arc in enumerate(self._arcs):
-            places.setdefault(arc, []).append(place)
+            places[arc].append(place)
         return places
 
     @cached_property

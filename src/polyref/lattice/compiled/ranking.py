@@ -130,7 +130,7 @@ def compare_scores(lengths, order, length, product, other_length, other_product,
 
 @kernel("UniTuple(int64, 2)(int64[:, ::1], int64, int64, int64, int64, boolean[::1])")
 def least_product(lengths, order, length, than_length, than_product, undecided):
-    """The least product with which a sentence of `length` scores as high as the other, and 0 if it scores the same."""
+    """The least product with which a sentence of `length` scores as high as the other; and 0 if it scores the same."""
     if length == than_length:
         return than_product, np.int64(0)
     behind = log_score(lengths, order, than_length, than_product) - min(0.0, 1.0 - lengths[length, 0] / length)
@@ -138,12 +138,17 @@ def least_product(lengths, order, length, than_length, than_product, undecided):
     if behind > 1e-6:
         return totals + 1, np.int64(1)  # more than any sentence has
     wanted = totals * np.exp(order * behind)
-    nearest = np.int64(np.rint(wanted))
-    # Only a whole number that is next to what is wanted may be as high, or hardly less or more.
-    if abs(nearest - wanted) <= 1e-9 * wanted and nearest > 0:
-        rank = compare_scores(lengths, order, length, nearest, than_length, than_product, undecided)
-        return (nearest, rank) if rank >= 0 else (nearest + 1, np.int64(1))
-    return max(np.int64(1), np.int64(np.ceil(wanted))), np.int64(1)
+    product = max(np.int64(1), np.int64(wanted * (1 - 1e-12)) - 1)
+    if wanted < 1e8:  # rounding is far below 1e-3, so that only the nearest whole number may score the same
+        nearest = np.int64(np.rint(wanted))
+        if abs(nearest - wanted) > 1e-3:
+            return max(np.int64(1), np.int64(np.ceil(wanted))), np.int64(1)
+        product = max(np.int64(1), nearest)
+    rank = compare_scores(lengths, order, length, product, than_length, than_product, undecided)
+    while rank < 0:
+        product += 1
+        rank = compare_scores(lengths, order, length, product, than_length, than_product, undecided)
+    return product, rank
 
 
 @kernel("int64(int32[:, ::1], int32[:, ::1], int64[:, ::1], int64, int64)", inline=True)

@@ -197,8 +197,8 @@ def list_all(ground, walk, ranked, lowest_order):
     pieces, crossed, ends, left_out = walk.pieces, walk.crossed, ground.ends, walk.left_out
     cores, judged = ranked.cores, len(ground.same) > 0
     size = len(index) - 1
-    waiting = np.empty(len(path) + 1, np.int64)
-    end = np.empty(len(path) + 1, np.int64)
+    waiting = np.empty(len(path) + 1, np.uint32)
+    end = np.empty(len(path) + 1, np.uint32)
     waiting[0], end[0] = first[0], first[1]
     # For each length, a product that was not enough. Less never is, as the ranking only gets better: logarithms saved.
     beaten = np.zeros(len(path) + 1, np.int64)
@@ -212,8 +212,8 @@ def list_all(ground, walk, ranked, lowest_order):
             if depth >= 0:
                 back(rows, left, path[depth])
             continue
-        arc = np.uint32(waiting[depth])
-        waiting[depth] += 1
+        arc = waiting[depth]
+        waiting[depth] = arc + 1
         word = rows[arc, P_WORD]
         if judged:
             cause = say(adding, lanes, bits, reach, load, said, depth, word, rows[arc, P_TARGET])
@@ -228,17 +228,17 @@ def list_all(ground, walk, ranked, lowest_order):
         waiting[depth], end[depth] = first[target], first[target + 1]
         if not final[target]:
             continue
-        order = 0
-        while order < MAX_ORDER and matches_of(matches[depth], order):
-            order += 1
-        if order == depth:
-            order = MAX_ORDER
-        if order < lowest_order:
-            continue
-        product = np.int64(1)
-        for n in range(min(order, depth)):
+        order, product = MAX_ORDER, np.int64(1)
+        for n in range(MAX_ORDER):
             product *= matches_of(matches[depth], n)
-        if product < floors[depth]:
+        if product == 0:  # seldom
+            order, product = 0, 1
+            while order < MAX_ORDER and matches_of(matches[depth], order):
+                product *= matches_of(matches[depth], order)
+                order += 1
+            if order == depth:
+                order = MAX_ORDER
+        if order < lowest_order or product < floors[depth]:
             continue
         hashed, is_full = path_hash[depth], order == MAX_ORDER
         is_beaten = is_full and product < beaten[depth]
