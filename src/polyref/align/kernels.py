@@ -139,11 +139,11 @@ def restrain(words, starts, similarity, codes, table, weight):
         later_place, later_companies = place[later:], companies[later:]
         for u in range(starts[r], later):
             company, value, row = companies[u], values[u], table[rows[u]]
-            if code[u] == 0:  # most words, so their loop is one that needs no branches
+            if value == 0 and rows[u] == 0:  # most words, so their loop is one that needs no branches
                 alike, here = similarity[u, later:], place[u]
                 for k in range(len(alike)):
                     apart = abs(here - later_place[k])
-                    alike[k] = alike[k] - apart if later_companies[k] == 0 else -UNIT
+                    alike[k] = alike[k] - apart if later_companies[k] == company else -UNIT
                 continue
             for v in range(later, len(words)):
                 differ = value != values[v] and value > 0 and values[v] > 0

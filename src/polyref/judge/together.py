@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import accumulate, chain, repeat
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -38,6 +39,7 @@ _MOST_WRITTEN = 1_000_000  # words of all sentences that are wanted, about: some
 _MOST_OF_ONE = 250  # words
 _MOST_NODES = 20_000
 _made = partial(tuple.__new__, PseudoReference)  # as _make, which is a function of Python
+_is_plain = attrgetter("plain")
 _NO_CODES, _NO_TABLE = np.empty(0, np.int64), np.empty((0, 0), np.bool_)
 _NO_HALVES, _NONE_KNOWN = np.empty((0, 0), np.uint16), np.empty(0, np.bool_)
 _MARKS = np.frombuffer(bytearray("".join(PLAIN_MARKS), "ascii"), np.uint8)
@@ -98,7 +100,7 @@ class Together:
         kernels, tables = self.engine.chunk, (self.usage or _NO_USAGE).tables
         vocabulary = list(dict.fromkeys(words))
         numbers = dict(zip(vocabulary, range(len(vocabulary)), strict=True))
-        starts = list(accumulate(map(len, references), initial=0))
+        starts = list(accumulate([len(tokens.words) for tokens in references], initial=0))
         chunk = kernels.Chunk(
             np.fromiter(map(numbers.__getitem__, words), np.int32, len(words)),
             np.array(starts, np.int64),
@@ -165,7 +167,7 @@ class Together:
             first, place, reference = own.stop, starts[reference], reference + len(references)
             total = row[kernels.SHARED]
             contents += map(share, covered[own], repeat(total)) if total else repeat(None, row[kernels.FOUND])
-            is_chosen, is_plain = row[kernels.IS_CHOSEN], all(tokens.plain for tokens in references)
+            is_chosen, is_plain = row[kernels.IS_CHOSEN], all(map(_is_plain, references))
             if is_chosen and (not is_plain or (has_ends and ends_inside("\n".join(texts[own])))):
                 is_chosen = row[kernels.DISTINCT] == len(references)
                 if is_chosen:

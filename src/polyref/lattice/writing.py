@@ -42,6 +42,7 @@ class Writer:
     settings: TextSettings
     # Where it is not certain that an arc is cut apart again from the one before it.
     _doubtful: set[tuple[int, int]] = field(default_factory=set)
+    _stay: dict[tuple[int, ...], bool] = field(default_factory=dict)  # whether glued arcs are cut apart again
 
     def texts(self, path: Sequence[int]) -> list[str]:
         """Sentences as texts: their arcs, -1 behind each."""
@@ -108,11 +109,21 @@ class Writer:
         while start < len(path):
             end = path.index(NONE, start)
             arcs = path[start:end]
-            if not self._doubtful.isdisjoint(pairwise(arcs)):
-                words = tuple([self._words[self.origin[arc]] for arc in arcs])
-                if tokenize("".join(pieces[start:end]), self.settings).words != words:
-                    pieces[start + 1 : end] = [" " + piece.lstrip() for piece in pieces[start + 1 : end]]
+            if not self._doubtful.isdisjoint(pairwise(arcs)) and not self._stays(arcs, pieces[start:end]):
+                pieces[start + 1 : end] = [" " + piece.lstrip() for piece in pieces[start + 1 : end]]
             start = end + 1
+
+    def _stays(self, arcs: Sequence[int], pieces: Sequence[str]) -> bool:
+        """Whether a sentence is cut into its words again. Spaces part words, so what is glued is looked at alone."""
+        parts = [place for place, piece in enumerate(pieces) if place == 0 or piece[0] == " "]
+        for first, end in zip(parts, [*parts[1:], len(pieces)], strict=True):
+            glued = tuple(arcs[first:end])
+            if len(glued) > 1 and glued not in self._stay:
+                words = tuple([self._words[self.origin[arc]] for arc in glued])
+                self._stay[glued] = tokenize("".join(pieces[first:end]), self.settings).words == words
+            if len(glued) > 1 and not self._stay[glued]:
+                return False
+        return True
 
     @cached_property
     def _plain_pieces(self) -> list[str]:

@@ -102,6 +102,8 @@ class Casing:
     def _inside_form(self, word: str, surface: str) -> str:
         seen = self._inside.get(word)
         if seen is not None:
+            if seen.count(seen[0]) == len(seen):  # as of most words
+                return seen[0]
             # The most frequent form; of two as frequent, the one in small letters.
             return max(seen, key=lambda form: (seen.count(form), form.lower() == form, form))
         if word in never_names() and surface[1:] == surface[1:].lower():
