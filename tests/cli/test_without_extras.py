@@ -163,7 +163,7 @@ from polyref.__main__ import run
 run()
 """
 SLOWLY = (
-    "polyref: running in plain Python, with the same results but about 40 times slower: "
+    "polyref: running in plain Python, with the same results but about 60 times slower: "
     "numba cannot be loaded (No module named 'numba'); install it with: pip install numba\n"
 )
 
