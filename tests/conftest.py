@@ -28,6 +28,8 @@ settings.load_profile("fixed")
 # A shell's background jobs ignore Ctrl-C, and so would the commands whose Ctrl-C is tested.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:  # under nohup
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 ENGINES = ["plain", pytest.param("compiled", marks=pytest.mark.compiled)]
 
