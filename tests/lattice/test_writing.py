@@ -147,3 +147,11 @@ def test_no_sentence_ends_with_a_mark_that_ends_no_reference(engine):
     chosen = lattice.best(50, SearchSettings(min_bleu=0))
     everything = lattice.best(50, SearchSettings(min_bleu=0, unseen_marks=True))
     assert {s.words for s in everything} - {s.words for s in chosen} == {("a", "b", "c", ",")}
+
+
+def test_what_case_makes_of_a_word_counts_where_gluing_is_in_doubt(engine):
+    # In the voice of the others, the first word is cut in two, so that the whole sentence is spaced out.
+    references = ["Ten bob fin !!", "Yes bob- big fin !!", "ⒶⒶ BOB THE FIN !!"]
+    texts = [one.text for one in Lattice.from_references(references, engine=engine).best(50)]
+    assert "Ⓐⓐ bob - big fin !!" in texts
+    assert "Ⓐⓐ bob- big fin !!" not in texts

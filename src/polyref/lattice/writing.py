@@ -42,7 +42,7 @@ class Writer:
     settings: TextSettings
     # Where it is not certain that an arc is cut apart again from the one before it.
     _doubtful: set[tuple[int, int]] = field(default_factory=set)
-    _stay: dict[tuple[int, ...], bool] = field(default_factory=dict)  # whether glued arcs are cut apart again
+    _cut: dict[str, tuple[str, ...]] = field(default_factory=dict)  # the words of what is glued together
 
     def texts(self, path: Sequence[int]) -> list[str]:
         """Sentences as texts: their arcs, -1 behind each."""
@@ -117,11 +117,12 @@ class Writer:
         """Whether a sentence is cut into its words again. Spaces part words, so what is glued is looked at alone."""
         parts = [place for place, piece in enumerate(pieces) if place == 0 or piece[0] == " "]
         for first, end in zip(parts, [*parts[1:], len(pieces)], strict=True):
-            glued = tuple(arcs[first:end])
-            if len(glued) > 1 and glued not in self._stay:
-                words = tuple([self._words[self.origin[arc]] for arc in glued])
-                self._stay[glued] = tokenize("".join(pieces[first:end]), self.settings).words == words
-            if len(glued) > 1 and not self._stay[glued]:
+            text = pieces[first] if end == first + 1 else "".join(pieces[first:end])
+            if text == self._ordinary[arcs[first]]:  # as most are
+                continue
+            if text not in self._cut:
+                self._cut[text] = tokenize(text, self.settings).words
+            if self._cut[text] != tuple([self._words[self.origin[arc]] for arc in arcs[first:end]]):
                 return False
         return True
 
