@@ -12,6 +12,7 @@ from polyref.score.kernels import DEPTH, LINK, MAX_ORDER, WORD, borrowed, step
 # The columns of the product's arcs: the last four are the n-grams of each order that end with the arc, 0 where the
 # longest one is shorter.
 P_TARGET, P_DEPTH, P_ARC, P_WORD, P_NODES, P_COLUMNS = 0, 1, 2, 3, 4, 4 + MAX_ORDER
+LANE = 16  # bits: matches are one number of four lanes, an order each, so that stepping back costs nothing
 
 
 @kernel(
@@ -140,5 +141,5 @@ def suffix_bounds(first, rows, final, starts):
     for cell in range(len(bounds)):
         lanes[cell] = np.uint64(0)
         for order in range(MAX_ORDER):
-            lanes[cell] |= np.uint64(np.uint16(bounds[cell, order])) << np.uint64(16 * order)
+            lanes[cell] |= np.uint64(np.uint16(bounds[cell, order])) << np.uint64(LANE * order)
     return lanes

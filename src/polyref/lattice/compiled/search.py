@@ -10,7 +10,16 @@ from numba import boolean, int32, int64, types, uint32, uint64
 
 from polyref.compiled import kernel
 from polyref.lattice.compiled.automaton import ARC_WORD
-from polyref.lattice.compiled.product import P_ARC, P_NODES, P_TARGET, P_WORD, bound_starts, multiply, suffix_bounds
+from polyref.lattice.compiled.product import (
+    LANE,
+    P_ARC,
+    P_NODES,
+    P_TARGET,
+    P_WORD,
+    bound_starts,
+    multiply,
+    suffix_bounds,
+)
 from polyref.lattice.compiled.ranking import (
     CROSSED,
     LENGTH,
@@ -45,9 +54,7 @@ from polyref.lattice.compiled.rules import (
 )
 from polyref.score.kernels import LIMIT, MAX_ORDER, borrowed, build_trie
 
-# The matches of a path are one number of four lanes, an order each: stepping back costs nothing.
-LANE = 16
-LANE_MASK = np.uint64(0xFFFF)
+LANE_MASK = np.uint64(2**LANE - 1)
 NO_WAY = np.uint64(2**64 - 1)
 FINE, TOO_LARGE, UNDECIDED = 0, 1, 2  # how a search ends
 SPENT, NODES, TIED = 0, 1, 2  # the cells of Walk.tally
