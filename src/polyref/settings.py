@@ -210,6 +210,14 @@ def refuse_unknown(what: str, given: Sequence[str] | Mapping[str, Any], known: S
             raise SettingsError(f"is not a known {what}", cure, key=str(name))
 
 
+def table_of(value: Any, key: str, *, inline: bool = False) -> dict[str, Any]:
+    """The table that a key of a TOML file has; anything else is refused. `inline`: one that is written in braces."""
+    if not isinstance(value, Mapping):
+        cure = f"write it as {key} = {{...}}" if inline else f"write it as [{key}]"
+        raise SettingsError("is not a table", cure, key=key)
+    return {str(name): one for name, one in value.items()}
+
+
 # -- checking -------------------------------------------------------------------------------------------------------
 
 
@@ -256,7 +264,7 @@ def _checked(name: str, value: Any, kind: Any, declared: Declared) -> Any:
         taken = _taken(value, one, declared)
         if taken is not None:
             return taken
-    words = _words(kinds)
+    words = words_of(kinds)
     if isinstance(value, list | tuple) and (items := [get_args(one)[0] for one in kinds if get_origin(one) is tuple]):
         wrong = [item for item in value if _taken(item, items[0], declared) is None]
         verb, given = ("holds", wrong[0]) if wrong else (verb, value)
@@ -309,7 +317,7 @@ def _is_within(value: Any, declared: Declared) -> bool:
     return all(bound is None or holds(value, bound) for holds, bound in bounds)
 
 
-def _words(kinds: Sequence[Any]) -> list[str]:
+def words_of(kinds: Sequence[Any]) -> list[str]:
     """The names that a setting may be set to."""
     inner = [get_args(kind)[0] if get_origin(kind) is tuple else kind for kind in kinds]
     return [word.replace("_", "-") for kind in inner if get_origin(kind) is Literal for word in get_args(kind)]
@@ -318,7 +326,7 @@ def _words(kinds: Sequence[Any]) -> list[str]:
 def wanted(kind: Any, declared: Declared) -> str:
     """What a setting takes, as a cure: `give a number from 0 to 1, or adaptive`."""
     kinds = [one for one in choices(kind) if one is not type(None)]
-    words = ", ".join(_words(kinds))
+    words = ", ".join(words_of(kinds))
     hint = f"{', ' if declared.hint.startswith('such') else ': '}{declared.hint}" if declared.hint else ""
     first = kinds[0]
     if get_origin(first) is Literal:
@@ -349,6 +357,11 @@ def _bound(value: float | None) -> str:
     if isinstance(value, int) and abs(value) >= 2**31 and abs(value).bit_count() == 1:
         return f"{'-' if value < 0 else ''}2^{abs(value).bit_length() - 1}"
     return "" if value is None else f"{value:,}"
+
+
+def counted(number: int, what: str, several: str = "") -> str:
+    """A number with its noun: `1 text`, `2,000 texts`."""
+    return f"{number:,} {what if number == 1 else several or what + 's'}"
 
 
 def shown(value: Any) -> str:

@@ -311,31 +311,22 @@ def with_files(
 
     `together`: the file takes all of them.
     """
-    if together:
-        for example, lattice in lattices:
-            yield example, lattice, _not_input(output, file)
-        return
-    if output is None or _ID in output:
-        taken: set[str] = set()
-        for example, lattice in lattices:
-            path = output and output.replace(_ID, _file_name(example.id, _room(output), taken))
-            if path:
-                with writing(path, "choose another place"):
-                    Path(path).parent.mkdir(parents=True, exist_ok=True)
-            yield example, lattice, _not_input(path, file)
-        return
-    first_two = list(islice(lattices, 2))
-    if len(first_two) > 1:
-        problem = f"{output} has room for one example, and there are several"
-        raise SettingsError(problem, "add --id, write {id} in the name, or write html")
-    for example, lattice in first_two:
-        yield example, lattice, _not_input(output, file)
-
-
-def _not_input(path: str | None, file: str) -> str | None:
-    if path is not None:
-        check_not_input(path, Input.of(file))
-    return path
+    if output is not None and _ID not in output and not together:
+        first_two = list(islice(lattices, 2))
+        if len(first_two) > 1:
+            problem = f"{output} has room for one example, and there are several"
+            raise SettingsError(problem, "add --id, write {id} in the name, or write html")
+        lattices = iter(first_two)
+    taken: set[str] = set()
+    for example, lattice in lattices:
+        path = output
+        if output is not None and _ID in output:
+            path = output.replace(_ID, _file_name(example.id, _room(output), taken))
+            with writing(path, "choose another place"):
+                Path(path).parent.mkdir(parents=True, exist_ok=True)
+        if path is not None:
+            check_not_input(path, Input.of(file))
+        yield example, lattice, path
 
 
 def _room(pattern: str) -> int:

@@ -31,7 +31,8 @@ from polyref.data.formats import SourceFormat, format_of_name
 from polyref.data.formats.format import NOTES
 from polyref.errors import InputError, PolyrefError, SettingsError
 from polyref.remote import path_at
-from polyref.settings import Key, build, choices, keys, option_name, shown, wanted
+from polyref.settings import Key, build, choices, keys, option_name, shown, wanted, words_of
+from polyref.settings import counted as counted  # which the verbs use
 from polyref.text.terminal import for_terminal
 from polyref.text.terminal import printable as printable  # which the verbs use
 
@@ -185,7 +186,7 @@ def _parameter(key: Key, given: Given) -> inspect.Parameter:
     help = f"{given.needs}: {help[:1].lower()}{help[1:]}" if given.needs else help
     help += f"  [default: {default}]" if default and not is_switch else ""
     names = [name for name in (declared.short, option_name(key)) if name]
-    group, values = key.group or None, _values(key)
+    group, values = key.group or None, words_of(kinds)
     number = "N" if int in kinds else "FLOAT" if float in kinds else None
     option = typer.Option(
         *names,
@@ -198,14 +199,6 @@ def _parameter(key: Key, given: Given) -> inspect.Parameter:
     annotation = Annotated[bool, option] if is_switch else Annotated[str | None, option]  # numbers are read below
     empty = False if is_switch else None
     return inspect.Parameter(_parameter_name(key), inspect.Parameter.KEYWORD_ONLY, default=empty, annotation=annotation)
-
-
-def _values(key: Key) -> list[str]:
-    """The names that a setting takes, for help and for the shell to complete."""
-    kinds = choices(key.kind)
-    inside = [kind for one in kinds if get_origin(one) is tuple for kind in get_args(one)]
-    named = [name for kind in (*kinds, *inside) if get_origin(kind) is Literal for name in get_args(kind)]
-    return [str(name).replace("_", "-") for name in named]
 
 
 def _default(key: Key) -> str:
@@ -382,11 +375,6 @@ def is_standard_output(path: str) -> bool:
 def beside(output: str) -> TextIO:
     """Where a summary goes: not where the result goes."""
     return sys.stderr if is_standard_output(output) else sys.stdout
-
-
-def counted(number: int, what: str, several: str = "") -> str:
-    """A number with its noun: `1 text`, `2,000 texts`."""
-    return f"{number:,} {what if number == 1 else several or what + 's'}"
 
 
 def has_bar() -> bool:

@@ -81,15 +81,9 @@ class _Page:
 def _table(found: dict[str, dict[str, Any]]) -> str:
     """One column per data set; a row that is blank in all of them is left out."""
     columns = [dict(_rows(summary)) for summary in found.values()]
-    labels = list(dict.fromkeys(label for column in columns for label in column))
-    names = o.short_names(list(found))
-    cells = [[column.get(label, "-") for column in columns] for label in labels]
-    widths = [max(map(len, [name, *column])) for name, *column in zip(names, *cells, strict=True)]
-    width = max(map(len, labels))
-    lines = [" " * width + "".join(f"  {name:>{w}}" for name, w in zip(names, widths, strict=True))]
-    for label, row in zip(labels, cells, strict=True):
-        lines.append(f"{label:<{width}}" + "".join(f"  {cell:>{w}}" for cell, w in zip(row, widths, strict=True)))
-    return "".join(line.rstrip() + "\n" for line in lines)
+    labels = dict.fromkeys(label for column in columns for label in column)
+    rows = [[label, *[column.get(label, "-") for column in columns]] for label in labels]
+    return "".join(f"{line}\n" for line in o.aligned([["", *o.short_names(list(found))], *rows]))
 
 
 def _rows(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:

@@ -341,6 +341,12 @@ class SeenIds:
             problem = f'the id "{id}" comes twice{"" if first is None else f" (first on line {first})"}'
             raise InputError(problem, "give each example its own id", file=self._name, line=line)
 
+    def watch(self, examples: Iterable[Example]) -> Iterator[Example]:
+        """The same examples; their numbers count as lines."""
+        for number, example in enumerate(examples, 1):
+            self.add(example.id, number)
+            yield example
+
     def _first_line(self, records: Iterator[Line], id: str, line: int) -> int | None:
         """The earlier line with this id; None if there is none."""
         for earlier in takewhile(lambda record: record.number < line, records):

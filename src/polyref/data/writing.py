@@ -62,14 +62,8 @@ def write(
     behind any of them but .parquet. Nothing is left of a file that could not be completed.
     """
     fields, settings = fields or Fields(), settings or WriteSettings()
-    return write_unique(_unique(examples, fields), os.fspath(path), fields, settings)
-
-
-def _unique(examples: Iterable[Example], fields: Fields) -> Iterator[Example]:
-    seen = SeenIds("the examples to write", fields.id)
-    for number, example in enumerate(examples, 1):
-        seen.add(example.id, number)
-        yield example
+    unique = SeenIds("the examples to write", fields.id).watch(examples)
+    return write_unique(unique, os.fspath(path), fields, settings)
 
 
 def write_unique(examples: Iterable[Example], path: str, fields: Fields, settings: WriteSettings) -> WriteReport:

@@ -9,7 +9,7 @@ Not:  the map (svg.py), which examples and sentences are shown (cli/lattice.py, 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import takewhile
 from pathlib import Path
@@ -220,14 +220,10 @@ def document(title: str, body: Iterable[str], theme: ThemeName) -> str:
 
 def page_style(theme: ThemeName) -> str:
     """The style sheet of a page with maps."""
-    style = _themed(_colours, theme) + (dark_style() if theme == "auto" else "") + _file("page.css")
-    return style.replace("FONTS", FONTS)
-
-
-def _themed(rules: Callable[[Theme], str], theme: ThemeName) -> str:
-    """Rules in a theme's colours; those of auto follow the reader's system."""
-    dark = f"@media (prefers-color-scheme: dark) {{{rules(DARK)}}}" if theme == "auto" else ""
-    return rules(THEMES[theme]) + dark
+    style = _colours(THEMES[theme])
+    if theme == "auto":  # it follows the reader's system
+        style += f"@media (prefers-color-scheme: dark) {{{_colours(DARK)}}}" + dark_style()
+    return (style + _file("page.css")).replace("FONTS", FONTS)
 
 
 def _colours(theme: Theme) -> str:

@@ -1,6 +1,6 @@
 """Look at one example: its lattice, its map and its sentences; two of its references side by side; other penalties.
 
-In:   a Question.
+In:   a Question, or a Ranking of some examples.
 Out:  an answer of plain values, as JSON has them; or a file to download.
 Not:  the web (server.py), processes (crew.py), what may be asked (asking.py).
 """
@@ -8,8 +8,9 @@ Not:  the web (server.py), processes (crew.py), what may be asked (asking.py).
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, partial
 from math import log10
 from threading import Thread
 from typing import Any, NamedTuple
@@ -29,14 +30,14 @@ from polyref.draw.network import Network, network_of, reference_texts, way_of, w
 from polyref.draw.page import runs_of
 from polyref.draw.style import letter, runs_leftward
 from polyref.draw.svg import as_png, as_svg, way_path
-from polyref.encode import DEFAULT, Encoder, Encoding, VectorSettings, default_encoder, open_encoder
+from polyref.encode import DEFAULT, Encoder, Encoding, default_encoder, open_encoder
 from polyref.errors import InputError, SettingsError
 from polyref.example import JUDGEMENTS, Example, LatticeSummary
 from polyref.expansion import Tools, usage_of
-from polyref.explore.asking import MOST_WORDS, LookSettings, Question
+from polyref.explore.asking import MOST_WORDS, Kind, LookSettings, Question
 from polyref.judge import CAUSES_IN_WORDS, Chosen, Usage, choose, choose_read, left_out, rules_of
 from polyref.lattice import AutoEngine, Lattice, Sentence, merge, prepare, tokenized
-from polyref.text import TextSettings, Tokens
+from polyref.text import Tokens
 
 _KEPT = 64  # examples whose encodings are kept
 _WAYS = 100  # sentences whose way through the map is sent along
@@ -74,6 +75,14 @@ class Ranked(NamedTuple):
     left_out: int
 
 
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """Asks for what some examples are sorted by."""
+
+    examples: Sequence[Example]
+    settings: LookSettings
+
+
 class Analyst:
     """Answers questions, one at a time. It keeps what the last examples were encoded to.
 
@@ -81,10 +90,9 @@ class Analyst:
     """
 
     def __init__(self, first: Sequence[Example]):
-        self._first = first
         self._engine = AutoEngine(lambda notice: None)  # nobody waits for kernels here, so nobody is told of them
-        self._usages: dict[TextSettings, Usage] = {}
-        self._encoders: dict[tuple[str | None, VectorSettings], Encoder] = {}
+        self._usage = cache(partial(usage_of, first))
+        self._opened = cache(open_encoder)
         self._prepared: OrderedDict[Any, _Prepared] = OrderedDict()
 
     def warm_up(self) -> None:
@@ -96,27 +104,27 @@ class Analyst:
 
         Thread(target=load, daemon=True).start()
 
-    def answer(self, question: Question) -> dict[str, Any] | Download:
-        """The answer to any question."""
-        if question.kind == "look":
-            return self.look(question)
-        if question.kind == "left-out":
-            return self.left_out(question)
-        if question.kind == "matrix":
-            return self.matrix(question)
-        if question.kind == "curve":
-            return self.curve(question)
-        return self.export(question)
+    def answer(self, asked: Question | Ranking | None) -> Any:
+        """The answer to anything that is asked. None: get ready."""
+        if asked is None:
+            return self.warm_up()
+        if isinstance(asked, Ranking):
+            return self.rank(asked.examples, asked.settings)
+        answers: dict[Kind, Callable[[Question], Any]] = {
+            "look": self.look,
+            "left-out": self.left_out,
+            "matrix": self.matrix,
+            "curve": self.curve,
+            "export": self.export,
+        }
+        return answers[asked.kind](asked)
 
     # -- from references to sentences ---------------------------------------------------------------------------------
 
     def _encoder(self, settings: LookSettings) -> Encoder | None:
         if settings.expand.align.align == "hard":
             return None
-        name = settings.tools.encoder, settings.tools.vectors
-        if name not in self._encoders:
-            self._encoders[name] = open_encoder(settings.tools.encoder or DEFAULT, settings.tools.vectors)
-        return self._encoders[name]
+        return self._opened(settings.tools.encoder or DEFAULT, settings.tools.vectors)
 
     def _prepare(self, example: Example, settings: LookSettings) -> _Prepared:
         """The words of an example and, for soft alignment, their vectors: what a move of the penalty leaves alone."""
@@ -153,11 +161,6 @@ class Analyst:
             lattice.rules = rules_of(lattice, usage)
         return lattice, usage
 
-    def _usage(self, text: TextSettings) -> Usage:
-        if text not in self._usages:
-            self._usages[text] = usage_of(self._first, text)
-        return self._usages[text]
-
     def _chosen(self, lattice: Lattice, usage: Usage, example: Example, settings: LookSettings) -> Chosen:
         """What `expand` chooses."""
         expand, wanted = settings.expand, settings.expand.per_example - len(example.references)
@@ -175,12 +178,8 @@ class Analyst:
         lattice, usage = self._lattice(example, settings, is_own=question.is_own)
         chosen = self._chosen(lattice, usage, example, settings)
         texts = reference_texts(lattice)
-        network, drawn, why_not = network_of(lattice), None, None
-        try:
-            check_size(lattice)
-            drawn = lay_out(network, question.width - 8)
-        except SettingsError as error:
-            why_not = str(error)
+        network = network_of(lattice)
+        drawn, why_not = _laid_out(lattice, network, question.width)
         sentences = []
         for number, pseudo in enumerate(chosen.pseudo_references):
             judgements = {name: getattr(pseudo, name) for name in JUDGEMENTS}
@@ -206,11 +205,7 @@ class Analyst:
         """The best sentences that the rules leave out, with the reason."""
         lattice, _ = self._lattice(question.example, question.settings, is_own=question.is_own)
         network = network_of(lattice)
-        try:
-            check_size(lattice)
-            drawn = lay_out(network, question.width - 8)
-        except SettingsError:
-            drawn = None
+        drawn, _ = _laid_out(lattice, network, question.width)
         found = []
         for out in left_out(lattice, _LEFT_OUT, question.settings.expand.search):
             sentence = lattice.sentence(out.text)
@@ -291,6 +286,11 @@ class Analyst:
         return found
 
 
+def answering(first: Sequence[Example]) -> Callable[[Question | Ranking | None], Any]:
+    """What answers, in a worker process, about a file that begins with these examples."""
+    return Analyst(first).answer
+
+
 def _size(lattice: Lattice) -> dict[str, Any]:
     return {
         "sentences": decimal_text(lattice.count),
@@ -302,6 +302,15 @@ def _size(lattice: Lattice) -> dict[str, Any]:
         "pieces": lattice.pieces,
         "deterministic": lattice.deterministic,
     }
+
+
+def _laid_out(lattice: Lattice, network: Network, width: float) -> tuple[Map | None, str | None]:
+    """The map of a lattice, or why there is none."""
+    try:
+        check_size(lattice)
+        return lay_out(network, width - 8), None
+    except SettingsError as error:
+        return None, str(error)
 
 
 def _drawn(lattice: Lattice, drawn: Map) -> str:
@@ -325,8 +334,8 @@ def _before(comparison: Comparison, lattice: Lattice, prepared: _Prepared) -> li
     words = [word for distinct in pair for word in numbering.references[distinct]]
     encodings = [prepared.encodings[gold] for gold in comparison.pair]
     vectors, known = (np.concatenate([getattr(one, part) for one in encodings]) for part in ("vectors", "known"))
-    alike = soft_similarity(words, vectors, known, prepared.baseline)
     rows = len(comparison.left)
+    alike = soft_similarity(words, vectors, known, prepared.baseline, [0, rows, len(words)])
     return [[value / UNIT for value in row] for row in alike[:rows, rows:].tolist()]
 
 

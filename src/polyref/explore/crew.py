@@ -13,18 +13,14 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import partial
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from typing import Any, Self
 
 from polyref.errors import PolyrefError
-from polyref.example import Example
-from polyref.explore.analysis import Analyst
-from polyref.explore.asking import LookSettings, Question
 from polyref.scale.pool import Begun, WorkerDiedError, start_worker
 
 PATIENCE = 0.5  # seconds that an answer which nobody waits for may take
@@ -33,14 +29,6 @@ MOST_WAITING = 1000
 
 class BusyError(PolyrefError):
     """More is asked than can be answered soon."""
-
-
-@dataclass(frozen=True, slots=True)
-class Ranking:
-    """Asks for what some examples are sorted by."""
-
-    examples: Sequence[Example]
-    settings: LookSettings
 
 
 @dataclass(eq=False)
@@ -140,22 +128,3 @@ class Crew:
             self._end(worker)
             self._start()
             self._give()
-
-
-def crew_of(first: Sequence[Example]) -> Crew:
-    """Workers that know the first examples of a file, which tell about its words."""
-    return Crew(partial(_analyst, first))
-
-
-def _analyst(first: Sequence[Example]) -> Callable[[Question | Ranking | None], Any]:
-    """Inside a worker: what answers."""
-    analyst = Analyst(first)
-
-    def answer(asked: Question | Ranking | None) -> Any:
-        if asked is None:
-            return analyst.warm_up()
-        if isinstance(asked, Ranking):
-            return analyst.rank(asked.examples, asked.settings)
-        return analyst.answer(asked)
-
-    return answer

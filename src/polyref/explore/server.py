@@ -18,6 +18,7 @@ import webbrowser
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from time import perf_counter
 from typing import Any, NoReturn
@@ -36,9 +37,9 @@ from polyref.draw.matrix import matrix_style
 from polyref.draw.page import page_style
 from polyref.errors import OutputError, PolyrefError, SettingsError
 from polyref.explore import asking
-from polyref.explore.analysis import Download
+from polyref.explore.analysis import Download, Ranking, answering
 from polyref.explore.asking import LookSettings, Question
-from polyref.explore.crew import BusyError, Crew, Ranking, crew_of
+from polyref.explore.crew import BusyError, Crew
 from polyref.explore.library import ORDERS, Library
 from polyref.judge import CAUSES_IN_WORDS, EXAMPLES_READ
 from polyref.scale.pool import WorkerDiedError
@@ -149,7 +150,7 @@ class Explorer:
 
     def __post_init__(self) -> None:
         first = [self.library.example(number) for number in range(min(len(self.library), EXAMPLES_READ))]
-        self.crew = crew_of(first)
+        self.crew = Crew(partial(answering, first))
         self.base = asking.base_of(self.given)
         self.encoders = asking.encoders_of(self.given)
 
@@ -258,7 +259,7 @@ def application(explorer: Explorer, port: int, on_start: Callable[[], None] = la
         Route("/api/about", about),
         Route("/api/examples", examples),
         *[Route(f"/api/{kind}", _asks(explorer, kind), methods=["POST"]) for kind in asking.KINDS],
-        *[_page(path, content, kind) for path, (content, kind) in _files().items()],
+        *[Route(path, page, methods=["GET"]) for path, page in _files().items()],
     ]
     app = Starlette(
         routes=routes,
@@ -318,21 +319,14 @@ async def _refuse(request: Request, error: Exception) -> Response:
     )
 
 
-def _files() -> dict[str, tuple[bytes, str]]:
+def _files() -> dict[str, Response]:
     """The page and its parts, by their addresses; kept in memory, so no address leads to another file."""
     found = {}
     for path in sorted(Path(__file__).with_name("static").iterdir()):
         address = "/" if path.name == "index.html" else f"/static/{path.name}"
-        found[address] = (path.read_bytes(), _TYPES[path.suffix])
-    found["/static/shared.css"] = ((page_style("auto") + matrix_style()).encode(), "text/css")
+        found[address] = Response(path.read_bytes(), media_type=_TYPES[path.suffix])
+    found["/static/shared.css"] = Response(page_style("auto") + matrix_style(), media_type="text/css")
     return found
-
-
-def _page(path: str, content: bytes, kind: str) -> Route:
-    async def page(request: Request) -> Response:
-        return Response(content, media_type=kind)
-
-    return Route(path, page)
 
 
 # -- the server -------------------------------------------------------------------------------------------------------

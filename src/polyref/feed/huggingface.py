@@ -56,18 +56,12 @@ def from_dataset(
     losses = Losses() if losses is None else losses
     if isinstance(dataset, _datasets().IterableDataset):
         rows = (cleaned_row(row, losses) for row in dataset)
-        return _unique(examples_of(rows, fields, require_source=require_source, name=NAME), fields or Fields())
+        examples = examples_of(rows, fields, require_source=require_source, name=NAME)
+        return SeenIds(NAME, (fields or Fields()).id).watch(examples)
     if not isinstance(dataset, _datasets().Dataset):
         problem = f"this is a {type(dataset).__name__}, neither a datasets.Dataset nor an IterableDataset"
         raise InputError(problem, 'give one split, such as data["train"]')
     return _read(dataset, fields, require_source, losses)
-
-
-def _unique(examples: Iterator[Example], fields: Fields) -> Iterator[Example]:
-    seen = SeenIds(NAME, fields.id)
-    for number, example in enumerate(examples, 1):
-        seen.add(example.id, number)
-        yield example
 
 
 def _read(dataset: Dataset, fields: Fields | None, require_source: bool, losses: Losses) -> Iterator[Example]:

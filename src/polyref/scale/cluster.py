@@ -21,7 +21,7 @@ from polyref import __version__
 from polyref.encode import Encoder, Encoding
 from polyref.encode.encoder import Choosy
 from polyref.errors import PolyrefError, SettingsError, load_extra
-from polyref.scale.pool import Source
+from polyref.scale.pool import until_fault
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
@@ -77,11 +77,11 @@ def in_order(
     shared = ray.put(set_up)
     key = shared.hex()
     waiting: deque[tuple[Task, Any]] = deque()
-    source = Source(tasks)
+    faults: list[PolyrefError] = []
+    tasks = until_fault(tasks, faults)
     while True:
         window = _WINDOW_EACH * max(1, int(ray.cluster_resources().get("CPU", 1)))
-        while len(waiting) < window and source.has_next():
-            task = source.next()
+        while len(waiting) < window and (task := next(tasks, None)) is not None:
             waiting.append((task, work.remote(key, __version__, shared, task)))
         if not waiting:
             break
@@ -93,7 +93,8 @@ def in_order(
         if isinstance(result, Exception):
             raise result
         yield result
-    source.raise_fault()
+    if faults:
+        raise faults[0]
 
 
 # -- on the machines of the cluster ----------------------------------------------------------------------------------

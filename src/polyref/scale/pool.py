@@ -25,7 +25,7 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from queue import SimpleQueue
 from threading import Thread
-from typing import Any, Generic, NoReturn, Self, TypeVar
+from typing import Any, NoReturn, Self, TypeVar
 
 from polyref.errors import PolyrefError
 
@@ -53,32 +53,12 @@ class WorkerDiedError(PolyrefError):
         super().__init__("a worker process died (out of memory?); use fewer workers")
 
 
-class Source(Generic[Task]):
-    """Tasks as they are read. A fault in reading them is kept: those before it are done first."""
-
-    def __init__(self, tasks: Iterator[Task]):
-        self._tasks = tasks
-        self._read: list[Task] = []
-        self._is_over = False
-        self._fault: PolyrefError | None = None
-
-    def has_next(self) -> bool:
-        if not self._read and not self._is_over:
-            try:
-                self._read.append(next(self._tasks))
-            except StopIteration:
-                self._is_over = True
-            except PolyrefError as error:
-                self._is_over, self._fault = True, error
-        return bool(self._read)
-
-    def next(self) -> Task:
-        """The next task, after `has_next` was true."""
-        return self._read.pop()
-
-    def raise_fault(self) -> None:
-        if self._fault is not None:
-            raise self._fault
+def until_fault(tasks: Iterator[Task], faults: list[PolyrefError]) -> Iterator[Task]:
+    """Tasks as they are read. A fault in reading them ends them, and is kept: those before it are done first."""
+    try:
+        yield from tasks
+    except PolyrefError as error:
+        faults.append(error)
 
 
 def in_order(
@@ -97,12 +77,15 @@ def in_order(
     results: dict[int, Result | Exception] = {}
     window: dict[int, Task] = {}  # tasks whose results have not been taken
     given = taken = 0
-    source = Source(tasks)
+    faults: list[PolyrefError] = []
+    tasks = until_fault(tasks, faults)
     with _Team(set_up, workers) as team:
         while True:
-            while given - taken < _WINDOW_EACH * workers and team.least_tasks() < _TASKS_EACH and source.has_next():
-                window[given] = source.next()
-                team.give(given, window[given])
+            while given - taken < _WINDOW_EACH * workers and team.least_tasks() < _TASKS_EACH:
+                if (task := next(tasks, None)) is None:
+                    break
+                window[given] = task
+                team.give(given, task)
                 given += 1
             if taken == given:
                 break
@@ -115,7 +98,8 @@ def in_order(
                 raise result
             taken += 1
             yield result
-    source.raise_fault()
+    if faults:
+        raise faults[0]
 
 
 def as_done(

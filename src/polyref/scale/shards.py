@@ -21,7 +21,6 @@ from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from types import TracebackType
 from typing import Any, BinaryIO, Self
 
 from polyref.data import Line
@@ -98,29 +97,24 @@ class ShardFolder:
         self._noted: dict[int, dict[str, Any]] = {}
         self._given: deque[_Given] = deque()
         self._exit = ExitStack()
-        self._open: ExitStack | None = None  # of the shard that is being written
-        self._stream: BinaryIO | None = None
+        self._open = ExitStack()  # holds the shard that is being written
+        self._stream: BinaryIO | None = None  # that one's
         self._now = Tally()
         self._now_aside: list[dict[str, Any]] = []
 
     def __enter__(self) -> Self:
-        with writing(self._folder, "choose another folder"):
-            self._folder.mkdir(parents=True, exist_ok=True)
-            if isinstance(self._folder, Path):
-                self._exit.enter_context(taken(self._folder, _TAKEN))
-        try:
+        with ExitStack() as stack:
+            with writing(self._folder, "choose another folder"):
+                self._folder.mkdir(parents=True, exist_ok=True)
+                if isinstance(self._folder, Path):
+                    stack.enter_context(taken(self._folder, _TAKEN))
             self._read_manifest()
-        except BaseException:
-            self._exit.close()
-            raise
+            stack.enter_context(self._open)
+            self._exit = stack.pop_all()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        with self._exit:
-            if self._open is not None:
-                self._open.__exit__(kind, error, trace)
+    def __exit__(self, *error: Any) -> None:
+        self._exit.__exit__(*error)
 
     @property
     def files(self) -> list[Place]:
@@ -155,16 +149,15 @@ class ShardFolder:
         """What became of the next of the chunks that were given out."""
         given = self._given.popleft()
         path = self._path(given.shard)
-        if self._open is None:
-            self._open, self._now, self._now_aside = ExitStack(), Tally(), []
+        if self._stream is None:
+            self._now, self._now_aside = Tally(), []
             self._stream = self._open.enter_context(self._open_shard(str(path)))
-        assert self._stream is not None
         self._stream.write(done.content)
         self._now.add(done.tally)
         self._now_aside += done.aside
         if given.source:
-            closing, self._open = self._open, None
-            closing.close()
+            self._stream = None
+            self._open.close()
             self._note(given, path)
 
     def join(self, stream: BinaryIO) -> None:

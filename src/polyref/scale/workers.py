@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from time import perf_counter
-from typing import Any, BinaryIO, Protocol
+from typing import Any, BinaryIO
 
 from polyref import __version__
 from polyref.align import AlignSettings
@@ -288,7 +288,8 @@ def _results(chunks: Iterator[list[Line]], job: Job, tools: Tools, say: Callable
         else:
             return
         fastest_engine(say)  # once, here, before the workers load it from disk
-    yield from by_others(chunks, job, partial(in_order, set_up=_SetUp(job, tools.usage), workers=job.tools.workers))
+    set_up = partial(_set_up, job, tools.usage)
+    yield from by_others(chunks, job, partial(in_order, set_up=set_up, workers=job.tools.workers))
 
 
 def _on_a_cluster(chunks: Iterator[list[Line]], job: Job, usage: Usage, address: str) -> Iterator[Done]:
@@ -296,18 +297,15 @@ def _on_a_cluster(chunks: Iterator[list[Line]], job: Job, usage: Usage, address:
         actors = []
         if job.settings.align.align == "soft":
             actors = cluster.encoder_actors(ray, partial(job.tools.open_encoder, job.settings.align))
-        set_up = _SetUp(job, usage, tuple(actors))
+        set_up = partial(_set_up, job, usage, actors)
         yield from by_others(chunks, job, partial(cluster.in_order, set_up=set_up, ray=ray))
 
 
-class _Others(Protocol):
-    """Other processes, which give the results of chunks in order."""
+def by_others(chunks: Iterator[list[Line]], job: Job, work: Callable[..., Iterator[Done]]) -> Iterator[Done]:
+    """What became of the chunks. One that processes die of is done once more, without the examples they die of.
 
-    def __call__(self, tasks: Iterator[list[Line]], *, lost: Callable[[list[Line]], Done]) -> Iterator[Done]: ...
-
-
-def by_others(chunks: Iterator[list[Line]], job: Job, work: _Others) -> Iterator[Done]:
-    """What became of the chunks. One that processes die of is done once more, without the examples they die of."""
+    `work` has chunks done by other processes, in order: `in_order`, of which `lost` is still to be given.
+    """
 
     def one_by_one(chunk: list[Line]) -> Done:
         found = Done(b"", Tally(), chunk[-1].position)
@@ -330,23 +328,16 @@ def _set_aside(chunk: list[Line], job: Job) -> Done:
     return Done(b"", Tally(), line.position, [{"line": line.number, "reason": problem, "record": text}])
 
 
-@dataclass(frozen=True)
-class _SetUp:
+def _set_up(job: Job, usage: Usage, actors: Sequence[Any] = ()) -> Callable[[list[Line]], Done]:
     """In a worker process: become ready for chunks. `actors` encode, if there are any."""
 
-    job: Job
-    usage: Usage
-    actors: tuple[Any, ...] = ()
+    def say(notice: str) -> None:
+        """Nothing: the first process has said it."""
 
-    def __call__(self) -> Callable[[list[Line]], Done]:
-        def say(notice: str) -> None:
-            """Nothing: the first process has said it."""
-
-        name = self.job.tools.engine
-        engine = fastest_engine(say) if name == "auto" else engine_named(name, say)
-        encoder = cluster.RemoteEncoder(self.actors) if self.actors else None
-        tools = _tools(self.job, engine, encoder)
-        return partial(_process, job=self.job, tools=replace(tools, usage=self.usage))
+    name = job.tools.engine
+    engine = fastest_engine(say) if name == "auto" else engine_named(name, say)
+    encoder = cluster.RemoteEncoder(actors) if actors else None
+    return partial(_process, job=job, tools=replace(_tools(job, engine, encoder), usage=usage))
 
 
 def _cells(chunk: list[Line]) -> int:

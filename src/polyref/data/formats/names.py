@@ -17,7 +17,7 @@ from typing import Any, Literal, NamedTuple
 
 from polyref.data.formats.format import Reading
 from polyref.data.formats.jsonl import Fields, dump, members
-from polyref.data.opening import Line
+from polyref.data.opening import Line, located
 from polyref.errors import InputError
 
 _SEVERAL = ("references", "captions", "targets", "texts", "summaries", "translations", "sentences", "answers")
@@ -109,11 +109,9 @@ def with_names_asked_for(lines: Iterator[Line], reading: Reading, what: str = ""
         if record is None:
             yield line
             continue
-        try:
-            needs = {"needs_references": reading.needs_references, "needs_source": reading.needs_source}
+        needs = {"needs_references": reading.needs_references, "needs_source": reading.needs_source}
+        with located(reading.file.name, line.number):
             names = names_of_record(record, reading.fields, **needs)
-        except InputError as error:
-            raise reading.wrong(error.problem, error.cure, line.number) from None
         reading.note(what, str(names))
         rest: Iterator[Line] = chain([line], lines)
         if any(names) or _has_one_text(record, reading.fields):

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 from polyref.data.formats.format import JSON, FileFormat, Losses, Parts, Reading, Shape, Spool
 from polyref.data.formats.jsonl import KEPT, LATTICE, PSEUDO_REFERENCES, Fields, record_line
 from polyref.data.formats.names import Kind, Names, recognise, with_names
-from polyref.data.opening import Line, open_output
+from polyref.data.opening import Line, located, open_output
 from polyref.errors import InputError, SettingsError, load_extra
 from polyref.example import JUDGEMENTS
 from polyref.remote import is_remote, path_at
@@ -75,20 +75,17 @@ def _broken(error: Exception, reading: Reading) -> InputError:
 
 
 def _rows(file: Any, columns: list[str], reading: Reading) -> Iterator[dict[str, Any]]:
-    batches, before = file.iter_batches(BATCH_ROWS, columns=columns, use_threads=False), 0
-    while True:
-        try:
-            batch = next(batches, None)
-            rows = [] if batch is None else batch.to_pylist()
-        except (pyarrow().ArrowException, OSError) as error:
-            raise _broken(error, reading) from None
-        except (ValueError, OverflowError) as error:
-            problem = f"a value behind row {before:,} cannot be read ({error})"
-            raise reading.wrong(problem, "make the file again") from None
-        if batch is None:
-            return
-        yield from rows
-        before += len(rows)
+    before = 0
+    try:
+        for batch in file.iter_batches(BATCH_ROWS, columns=columns, use_threads=False):
+            rows = batch.to_pylist()
+            yield from rows
+            before += len(rows)
+    except (pyarrow().ArrowException, OSError) as error:
+        raise _broken(error, reading) from None
+    except (ValueError, OverflowError) as error:
+        problem = f"a value behind row {before:,} cannot be read ({error})"
+        raise reading.wrong(problem, "make the file again") from None
 
 
 def _check_schema(schema: Any, reading: Reading) -> Names:
@@ -97,7 +94,7 @@ def _check_schema(schema: Any, reading: Reading) -> Names:
     twice = next((column for column, count in Counter(schema.names).items() if count > 1), None)
     if twice is not None:
         raise reading.wrong(f'the column "{twice}" comes twice', "give each its own name")
-    try:
+    with located(reading.file.name):
         names = recognise(
             {column.name: _kind_of(column.type) for column in schema},
             fields,
@@ -106,8 +103,6 @@ def _check_schema(schema: Any, reading: Reading) -> Names:
             needs_references=reading.needs_references,
             needs_source=reading.needs_source,
         )
-    except InputError as error:
-        raise reading.wrong(error.problem, error.cure) from None
     needed = {"references_field": fields.references} if reading.needs_references else {}
     needed |= {"source_field": fields.source} if reading.needs_source else {}
     found = {fields.references: names.references, fields.source: names.source}

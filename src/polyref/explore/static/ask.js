@@ -27,11 +27,6 @@ export class Latest {
     else setTimeout(() => { if (this.next === body && this.running) this.running.abort(); }, PATIENCE);
   }
 
-  stop() {
-    this.next = null;
-    if (this.running) this.running.abort();
-  }
-
   async run() {
     while (this.next) {
       const body = this.next;

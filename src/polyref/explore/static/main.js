@@ -183,8 +183,9 @@ function chosen() {
 
 // -- what people do
 
-function choose(id) {
-  Object.assign(state, { example: id, references: null, sentence: null, reference: null, pair: [0, 1], cell: null });
+// Shows an example of the file, by its id; or references that somebody typed, and then the id is null.
+function choose(id, references = null) {
+  Object.assign(state, { example: id, references, sentence: null, reference: null, pair: [0, 1], cell: null });
   matrix.at = null;
   lattice_map.tell(null);
   keep(true);
@@ -195,13 +196,8 @@ function choose(id) {
 function show_own() {
   const lines = element('own-text').value.split('\n').map((line) => line.trim()).filter(Boolean);
   if (!lines.length) return;
-  Object.assign(state, { example: null, references: lines, sentence: null, reference: null, pair: [0, 1], cell: null });
-  matrix.at = null;
-  lattice_map.tell(null);
+  choose(null, lines);
   element('own').close();
-  keep(true);
-  chooser.set(null);
-  refresh();
 }
 
 function write() {

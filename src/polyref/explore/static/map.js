@@ -52,12 +52,15 @@ export class LatticeMap {
     return this.svg?.querySelector(`[data-node="${CSS.escape(node)}"]`);
   }
 
+  // The middle of a station's upper edge.
+  middle(node) {
+    const box = this.station(node).querySelector('rect');
+    return [box.x.baseVal.value + box.width.baseVal.value / 2, box.y.baseVal.value];
+  }
+
   // Words from left to right, and from top to bottom.
   order() {
-    const places = Object.keys(this.words).map((node) => {
-      const box = this.station(node).querySelector('rect');
-      return [node, box.x.baseVal.value + box.width.baseVal.value / 2, box.y.baseVal.value];
-    });
+    const places = Object.keys(this.words).map((node) => [node, ...this.middle(node)]);
     return places.sort((a, b) => a[1] - b[1] || a[2] - b[2]).map(([node]) => node);
   }
 
@@ -120,12 +123,8 @@ export class LatticeMap {
 
   // The nearest word below, or above.
   beside(node, below) {
-    const middle = (one) => {
-      const box = this.station(one).querySelector('rect');
-      return [box.x.baseVal.value + box.width.baseVal.value / 2, box.y.baseVal.value];
-    };
-    const [x, y] = middle(node);
-    const others = Object.keys(this.words).map((one) => [one, ...middle(one)]).filter(([, , v]) => (below ? v > y + 1 : v < y - 1));
+    const [x, y] = this.middle(node);
+    const others = Object.keys(this.words).map((one) => [one, ...this.middle(one)]).filter(([, , v]) => (below ? v > y + 1 : v < y - 1));
     const cost = ([, u, v]) => 2 * Math.abs(u - x) + Math.abs(v - y);
     return others.sort((a, b) => cost(a) - cost(b))[0]?.[0];
   }
