@@ -11,6 +11,7 @@ from typing import Any
 
 from polyref.score.significance import statistics_of
 
+JOB = {"job": "0123456789abcdef", "inputs": "data", "test_set": "test data"}
 METHODS = ["first", "sample-one", "uniform", "shuffle"]
 SIZES = ["1", "5", "10", "20", "50"]
 EXAMPLES = 40
@@ -51,11 +52,16 @@ def grid() -> dict[str, Any]:
             {"part": "test", "examples": EXAMPLES, "references": 5 * EXAMPLES, "least": 5, "most": 5},
         ],
         "expansions": [
-            {"cell_keys": {"align": align, "references": k}, "per_example": int(k), "short": short, "possible": held}
+            {
+                "cells": [{"method": method, "references": size, "align": align} for method in METHODS[1:]],
+                "per_example": int(size),
+                "short": short,
+                "possible": held,
+            }
             for align, short, held in (("hard", 31, _possible(6.0, 2.4)), ("soft", 4, _possible(10.0, 3.1)))
-            for k in SIZES[2:]
+            for size in SIZES[2:]
         ],
-    }  # fmt: skip
+    }
 
 
 def _possible(middle: float, width: float) -> dict[str, int]:
@@ -82,7 +88,8 @@ def record(cell: Mapping[str, str], seed: int, *, tested: bool = False, validati
     return {
         "cell": dict(cell),
         "seed": seed,
-        "job": "0123456789abcdef",
+        "job": JOB["job"],
+        "inputs": JOB["inputs"],
         "versions": {"polyref": "0.1.0", "torch": "2.13.0"},
         "settings": {"run": {"seed": seed}},
         "curve": curve,
@@ -102,6 +109,7 @@ def _tested(draw: random.Random, quality: float) -> dict[str, Any]:
         bleu.append([length, length + draw.choice([-1, 0, 0, 1]), *(min(length - n, m) for n, m in enumerate(matches))])
         cider.append(round(max(0.0, draw.gauss(0.48 + quality / 40, 0.2)), 6))
     return {
+        "inputs": JOB["test_set"],
         "examples": EXAMPLES,
         "scores": {
             "bleu": {
@@ -122,11 +130,14 @@ def write_records(folder: Path, planned: dict[str, Any] | None = None) -> Path:
     """All records of a grid: every cell and seed, with a test where the grid asks for one."""
     planned = planned or grid()
     folder.mkdir(parents=True, exist_ok=True)
-    _write(folder / "grid.json", planned)
+    jobs = {}
     for cell in planned["cells"]:
         for seed in planned["seeds"]:
+            name = f"{name_of(planned, cell)}-seed{seed}"
+            jobs[name] = JOB
             tested = any(one.items() <= cell.items() for one in planned["report"].get("test", []))
-            _write(folder / f"{name_of(planned, cell)}-seed{seed}.json", record(cell, seed, tested=tested))
+            _write(folder / f"{name}.json", record(cell, seed, tested=tested))
+    _write(folder / "grid.json", {**planned, "jobs": jobs})
     return folder
 
 

@@ -34,7 +34,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import BinaryIO
 
 from polyref.errors import InputError, OutputError
 
@@ -68,10 +68,17 @@ def whole_files(paths: Sequence[AnyPath]) -> Iterator[list[BinaryIO]]:
     is_complete = False
     try:
         with ExitStack() as stack:
-            streams = [stack.enter_context(_locked_stream(*pair)) for pair in zip(new, modes, strict=True)]
+            streams: list[BinaryIO] = []
+            for one, mode in zip(new, modes, strict=True):
+                flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+                handle = stack.enter_context(locked(one, flags, 0o666 if mode is None else 0o600))
+                streams.append(stack.enter_context(os.fdopen(handle, "wb", closefd=False)))
             yield streams
             for stream, mode in zip(streams, modes, strict=True):
-                _complete(stream, mode)
+                stream.flush()
+                os.fsync(stream.fileno())
+                if mode is not None:
+                    os.fchmod(stream.fileno(), mode)
             with _noted(targets, new):
                 is_complete = True
                 for one, target in zip(new, targets, strict=True):
@@ -103,25 +110,6 @@ def _file(path: AnyPath) -> Path:
 
 
 @contextmanager
-def _locked_stream(path: Path, mode: int | None) -> Iterator[BinaryIO]:
-    """A stream to a new file; `mode` is that of the file which it will replace."""
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
-    with (
-        _locked(path, flags, 0o666 if mode is None else 0o600) as handle,
-        os.fdopen(handle, "wb", closefd=False) as stream,
-    ):
-        yield cast(BinaryIO, stream)
-
-
-def _complete(stream: BinaryIO, mode: int | None) -> None:
-    """Have all of a stream on the disk."""
-    stream.flush()
-    os.fsync(stream.fileno())
-    if mode is not None:
-        os.fchmod(stream.fileno(), mode)
-
-
-@contextmanager
 def _noted(targets: Sequence[Path], new: Sequence[Path]) -> Iterator[None]:
     """Have a note beside several files, of which file gets which name, until all have theirs. Signals wait.
 
@@ -134,7 +122,7 @@ def _noted(targets: Sequence[Path], new: Sequence[Path]) -> Iterator[None]:
         return
     note = _note_of(targets[0])
     # Signals end the wait for the lock; they wait from then on.
-    with _locked(note, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW) as handle, _signals_wait():
+    with locked(note, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW) as handle, _signals_wait():
         if not stat.S_ISREG(os.fstat(handle).st_mode):
             raise FileExistsError(errno.EEXIST, f"{note.name} beside it is not a file")
         try:
@@ -286,6 +274,13 @@ def _put_back(older: Path, target: Path) -> None:
     shutil.rmtree(older, ignore_errors=True)
 
 
+def make_folder(path: AnyPath) -> Path:
+    """The folder, made where there is none."""
+    with writing(path, "give another folder"):
+        Path(path).mkdir(parents=True, exist_ok=True)
+    return Path(path)
+
+
 @contextmanager
 def passing_folder() -> Iterator[Path]:
     """A folder among the system's temporary files, for as long as it is needed.
@@ -302,7 +297,7 @@ def passing_folder() -> Iterator[Path]:
                 with writing(place, "set TMPDIR to a folder with more room"):
                     new.mkdir(mode=0o700)
                 with suppress(FileNotFoundError):  # swept before it was locked
-                    stack.enter_context(_locked(new, os.O_RDONLY | os.O_DIRECTORY))
+                    stack.enter_context(locked(new, os.O_RDONLY | os.O_DIRECTORY))
                     break
             yield new
     finally:
@@ -343,14 +338,7 @@ def taken(folder: Path, problem: str = "another run trains in this folder") -> I
 
 
 @contextmanager
-def waited_for(folder: Path) -> Iterator[None]:
-    """Keep a folder to this process, when no other one keeps it any more."""
-    with _locked(folder, os.O_RDONLY | os.O_DIRECTORY):
-        yield
-
-
-@contextmanager
-def _locked(path: Path, flags: int, mode: int = 0o666) -> Iterator[int]:
+def locked(path: Path, flags: int, mode: int = 0o666) -> Iterator[int]:
     """Open a file or a folder that only this process holds; whoever else wants to waits, or leaves it alone."""
     while True:
         handle = os.open(path, flags | os.O_CLOEXEC, mode)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 
 from polyref.errors import PolyrefError, SettingsError
 from polyref.experiment.grid import Grid, cell_name, read_grid
+from polyref.experiment.layout import layout_of
 
 RECIPE = """
 [run]
@@ -200,6 +202,15 @@ def test_the_grid_of_the_page_about_experiments_can_be_read(read):
     grid = read("\n".join(re.findall("```toml\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)))
     assert "shuffle-20-32" in names(grid)
     assert set(grid.report) == {"title", "rows", "columns", "metrics", "baseline", "test", "curves"}
+
+
+@pytest.mark.parametrize("title", ["Curves", ""])
+def test_what_is_let_in_from_a_grid_file_is_let_in_from_the_records(read, title):
+    report = "[report]\nrows=['method', 'references']\nbaseline={method='first', references=1}\n"
+    figure = CURVE.replace("Curves", title) + "where={references=5}\nx='references'\nmetric='cider'\n"
+    grid = read("pick=['align']\n" + AXES + report + figure)
+    kept = json.loads(json.dumps(grid.report))
+    assert layout_of(kept, grid.axes, grid.cells, grid.top.pick) == grid.report
 
 
 def test_a_recipe_that_is_not_there_is_named(read):

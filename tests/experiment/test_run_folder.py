@@ -256,7 +256,7 @@ def test_a_run_that_is_killed_at_its_last_validation_logs_it_once(tmp_path: Path
 
 def test_an_update_that_is_validated_and_ends_an_epoch_is_told_once(tmp_path: Path):
     told: list[str] = []
-    at = {"epoch": 0, "batch": 100, "updates": 100, "loss": 0.5, "learning_rate": 0.1}
+    at = {"epoch": 0, "updates": 100, "loss": 0.5, "learning_rate": 0.1}
     with folder_of_run.open_log(tmp_path, None, told.append) as log:
         log.step(Step("update", **at, batch_loss=0.4), {})
         log.step(Step("validation", **at, validation=3.0, best=3.0, is_best=True), {"bleu": 3.0})

@@ -250,7 +250,7 @@ def test_some_cells_need_no_files_of_others(here: Path):
     assert not [line for line in said if "expanding" in line]
     run_grid(one_cell(more, "z"))
     run_grid(one_cell(more, "x"))
-    assert [one["cell_keys"] for one in records("one")["grid.json"]["expansions"]] == [{"a": "z"}]
+    assert [one["cells"] for one in records("one")["grid.json"]["expansions"]] == [[{"a": "z"}]]
 
 
 def test_training_sets_of_several_sizes_are_told_apart(here: Path):

@@ -16,12 +16,14 @@ import made_up  # noqa: E402
 
 from polyref.data import read  # noqa: E402
 from polyref.data.corpus import Corpus  # noqa: E402
+from polyref.experiment import validation as validation_room  # noqa: E402
 from polyref.experiment.inputs import find_vocabularies  # noqa: E402
 from polyref.experiment.pairs import Collation  # noqa: E402
 from polyref.experiment.recipe import ValidationSection, recipe_of  # noqa: E402
 from polyref.experiment.validation import Validation  # noqa: E402
 from polyref.model.folder import TrainedModel, new_model  # noqa: E402
 from polyref.model.settings import BeamSettings  # noqa: E402
+from polyref.score import evaluate  # noqa: E402
 
 EXAMPLES = 20
 
@@ -68,10 +70,17 @@ def test_other_examples_have_another_perplexity(validated):
     assert all(larger - smaller > 1e-3 for smaller, larger in pairwise(found))
 
 
-def test_perplexity_and_scores_are_of_the_same_examples(validated):
+def test_perplexity_and_scores_are_of_the_same_examples(validated, monkeypatch):
+    scored = []
+
+    def noted(texts, references, **how):
+        scored.extend(references)
+        return evaluate(texts, references, **how)
+
+    monkeypatch.setattr(validation_room, "evaluate", noted)
     settings = ValidationSection(goal="bleu", metrics=("bleu", "perplexity"), examples=3)
     validation = Validation(settings=settings, **validated)
     with torch.inference_mode():
         validation()
-    assert len(validation.said) == 3
+    assert scored == [[validated["corpus"].reference(number, slot) for slot in range(3)] for number in (0, 6, 13)]
     assert validation.scores["perplexity"] == pytest.approx(perplexity(validated, examples=3))

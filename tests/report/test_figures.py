@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from statistics import fmean
@@ -10,7 +11,7 @@ from xml.etree import ElementTree
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from made_records import change, grid, write_records
+from made_records import METHODS, change, grid, write_records
 
 pytest.importorskip("matplotlib")
 
@@ -100,6 +101,33 @@ def test_a_metric_that_curves_do_not_have_is_an_error(records: Records):
         list(figures._lines(records, Curves("", "method", BY_METHOD.where, "updates", "meteor")))
 
 
+BAND = "the band reaches from the lowest to the highest."
+SEEDS: dict[str, tuple[list[str], str]] = {
+    "all": ([], f" Mean over 3 seeds; {BAND}"),
+    "fewer of one line": (["shuffle-20-soft-seed3"], f" Mean over 2 to 3 seeds; {BAND}"),
+    "fewer of another figure": (["shuffle-10-soft-seed3"], f" Mean over 3 seeds; {BAND}"),
+    "fewer of all lines": ([f"{method}-20-soft-seed2" for method in METHODS[1:]], f" Mean over 2 seeds; {BAND}"),
+    "one": ([f"{method}-20-soft-seed{seed}" for method in METHODS[1:] for seed in (1, 3)], ""),
+}
+
+
+@pytest.mark.parametrize(("missing", "says"), SEEDS.values(), ids=SEEDS)
+def test_a_caption_has_the_number_of_seeds_that_lines_have(tmp_path: Path, missing, says):
+    folder = write_records(tmp_path / "records")
+    for name in missing:
+        (folder / f"{name}.json").unlink()
+    lines = list(figures._lines(read_records(folder), BY_METHOD))
+    assert figures._caption(BY_METHOD, lines) == f"Learning curves on the validation set by method.{says}"
+
+
+def test_a_caption_has_the_number_of_seeds_at_all_places_along_an_axis(tmp_path: Path):
+    folder = write_records(tmp_path / "records")
+    (folder / "shuffle-10-soft-seed3.json").unlink()
+    wanted = Curves("Sizes", "method", {"align": "soft"}, "references", "bleu")
+    lines = list(figures._lines(read_records(folder), wanted))
+    assert figures._caption(wanted, lines) == f"Sizes. Mean over 2 to 3 seeds; {BAND}"
+
+
 def test_figures_without_a_line_are_left_out(tmp_path: Path):
     planned = grid()
     folder = write_records(tmp_path / "records", planned)
@@ -120,10 +148,30 @@ def test_a_score_that_is_good_when_low_and_a_single_point_are_drawn(tmp_path: Pa
 
 
 def test_expansions_with_the_same_lattices_are_drawn_once(records: Records):
-    drawn = figures._distinct(records.expansions)
+    drawn = figures._distinct(records)
     assert [(label, one.per_example) for one, label in drawn] == [("hard", 50), ("soft", 50)]
-    alone = Expansion({"align": "hard"}, 20, 0, {0: 1})
-    assert figures._distinct([alone, Expansion({"align": "soft"}, 20, 0, {})]) == [(alone, "")]
+
+
+def test_lattices_are_named_by_the_axis_that_tells_them_apart(records: Records):
+    gold = {"method": ("first", "shuffle"), "references": ("1", "50"), "align": ("soft",)}
+    soft = Expansion(gold, 50, 0, {3: 1})
+    hard = Expansion({"method": ("shuffle",), "references": ("50",), "align": ("hard",)}, 50, 0, {2: 1})
+    drawn = figures._distinct(replace(records, expansions=(soft, hard)))
+    assert [label for _, label in drawn] == ["soft", "hard"]
+
+
+def test_lattices_that_no_axis_tells_alone_are_named_by_all_that_differ(records: Records):
+    some = [
+        Expansion({"method": ("shuffle",), "references": sizes, "align": ()}, 50, 0, {len(sizes): 1})
+        for sizes in (("10", "20"), ("20",))
+    ]
+    drawn = figures._distinct(replace(records, expansions=tuple(some)))
+    assert [label for _, label in drawn] == ["10, 20", "20"]
+
+
+def test_an_expansion_that_nobody_has_read_is_not_drawn(records: Records):
+    alone, unread = (Expansion(dict.fromkeys(records.axes, ()), 20, 0, held) for held in ({0: 1}, {}))
+    assert figures._distinct(replace(records, expansions=(alone, unread))) == [(alone, "")]
 
 
 @given(st.lists(st.floats(0, 100), min_size=1, max_size=8).map(sorted), st.floats(0.5, 10))

@@ -147,6 +147,36 @@ def test_a_missing_cell_is_empty_and_a_missing_seed_is_said(tmp_path: Path):
 METHODS = ("uniform", "shuffle")
 
 
+@pytest.mark.parametrize(
+    ("seeds", "says", "scores"),
+    [
+        ({"uniform": 0, "shuffle": 0}, "Mean ± standard deviation over 3 seeds.", ["", ""]),
+        ({"uniform": 0, "shuffle": 1}, "One seed.", ["", "20.00"]),
+        ({"uniform": 1, "shuffle": 2}, "Mean ± standard deviation over 2 seeds.", ["20.00 (1 seed)", "20.00 ± 0.00"]),
+        ({"uniform": 2, "shuffle": 2}, "Mean ± standard deviation over 2 seeds.", ["20.00 ± 0.00", "20.00 ± 0.00"]),
+    ],
+)
+def test_of_an_unfinished_grid_a_table_counts_the_seeds_of_the_fullest_cell(tmp_path: Path, seeds, says, scores):
+    cells = [{"method": method, "references": "5"} for method in METHODS]
+    planned = grid() | {"cells": cells, "expansions": []}
+    del planned["report"]["baseline"]
+    planned["report"] |= {"columns": [], "metrics": ["bleu"], "test": cells, "curves": []}
+    folder = write_records(tmp_path / "records", planned)
+    for method, there in seeds.items():
+        for seed in (1, 2, 3):
+            path = folder / f"{method}-5-seed{seed}.json"
+            tested = read_tested(folder, path.name)
+            tested["scores"]["bleu"]["score"] = 20.0
+            change(path, best={"updates": 250, "scores": {"bleu": 20.0}}, test=tested)
+            if seed > there:
+                path.unlink()
+    records = read_records(folder)
+    made = [tables.validation_table(records), tables.test_table(records) if any(seeds.values()) else None]
+    for table in filter(None, made):
+        assert table.notes[0].startswith(f"{says} Updates")
+        assert [row[2].text for row in table.rows] == scores
+
+
 def test_what_validation_picked_is_named(tmp_path: Path):
     planned = grid()
     planned["axes"]["batch"] = ["100", "200"]
@@ -264,7 +294,7 @@ def test_statistics_that_are_none_are_refused_with_their_file(tmp_path: Path):
 def test_an_expansion_is_named_by_the_cells_that_use_it(tmp_path: Path):
     planned = grid()
     users = [{"method": method, "references": "20", "align": "hard"} for method in ("uniform", "shuffle")]
-    one = {"cell_keys": {"references": "20"}, "per_example": 20, "short": 0, "possible": {"1": 3}}
+    one = {"per_example": 20, "short": 0, "possible": {"1": 3}}
     other = {"method": "shuffle", "references": "20", "align": "soft"}
     planned["expansions"] = [one | {"cells": users}, one | {"cells": [other]}]
     table = tables.expansions_table(read_records(write_records(tmp_path / "records", planned)))

@@ -25,7 +25,7 @@ from polyref.encode.language_model import LanguageModel, exported, learn_spellin
 from polyref.encode.network import INPUT_STEP, STATE_STEP, on_grid
 from polyref.encode.vectors import WordVectors
 from polyref.errors import SettingsError
-from polyref.files import taken, writing
+from polyref.files import make_folder, taken, writing
 from polyref.fit import run_fingerprint
 from polyref.fit.checkpoint import Counters, has_checkpoint
 from polyref.fit.loop import Step, fit
@@ -61,9 +61,7 @@ def train_encoder(
     _check_finished(folder, settings)  # before the text is read, which may take a while
     corpus = read_corpus(paths, without, settings, table)
     work = folder / "training"
-    with writing(folder, "give another folder"):
-        folder.mkdir(parents=True, exist_ok=True)
-    with taken(folder):
+    with taken(make_folder(folder)):
         if not _check_finished(folder, settings, _text_facts(corpus, table)):
             on_start(corpus)
             with writing(folder, "give another folder"):

@@ -31,13 +31,6 @@ STEPS, LINES, CURVE, BOARD = "log.jsonl", "train.log", "curve.svg", "tensorboard
 _EVERY = 100  # updates, for a person
 
 
-def make_folder(path: str | Path) -> Path:
-    """The folder, made where there is none."""
-    with writing(path, "give another folder"):
-        Path(path).mkdir(parents=True, exist_ok=True)
-    return Path(path)
-
-
 class Log:
     """`say` shows a line to a person, `board` writes for TensorBoard, `before` are the steps noted so far."""
 

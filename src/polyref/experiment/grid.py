@@ -2,7 +2,7 @@
 
 In:   a TOML file.
 Out:  a Grid: its cells in order, each with a name and a recipe; the jobs of a cell, each known by its content.
-Not:  running them (running.py), what a recipe may say (recipe.py), tables of the results (report/).
+Not:  running them (running.py), what a recipe may say (recipe.py), how the results are shown (layout.py, report/).
 
 Cells are listed, not struck out: every [[cells]] is the product of what it names on some axes. What has no meaning,
 such as pseudo-references for a schedule that takes the first reference, is not named, and is not run.
@@ -13,8 +13,9 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import cache
 from itertools import product
 from os import PathLike
 from pathlib import Path
@@ -22,13 +23,15 @@ from typing import Any
 
 from polyref.data import Input
 from polyref.errors import SettingsError
+from polyref.experiment.layout import Cell as Cell
+from polyref.experiment.layout import cell_name as cell_name  # which the verbs use
+from polyref.experiment.layout import layout_of
 from polyref.experiment.reading import Layer, read_layer, read_recipe
 from polyref.experiment.recipe import Recipe, Stage, recipe_of
 from polyref.files import reading
 from polyref.fit import fingerprint
-from polyref.settings import build, contents, refuse_unknown, required, setting, settings, shown, within
+from polyref.settings import build, refuse_unknown, required, setting, settings, shown, table_of, within
 
-Cell = dict[str, str]  # axis -> value
 _NAME = re.compile(r"[A-Za-z0-9_.+-]+")
 ALL = "all"
 _LONGEST = 200  # letters of a cell's name, which is the name of a file
@@ -40,26 +43,6 @@ _NO_MATTER = [("run", "output"), ("run", "init_from"), ("run", "threads"), ("run
 _NO_MATTER += [("fit", "tensorboard"), ("fit", "save_every"), ("data", "test")]
 _NO_MATTER += [("expand", "workers"), ("expand", "engine"), ("expand", "cache")]
 _WEIGHTS = "weights.safetensors"  # of models and encoders
-
-
-@settings
-class CurveSection:
-    """Learning curves in one figure."""
-
-    title: str = required("Title of the figure.")
-    lines: str = required("Axis whose values are its lines.")
-    x: str = setting("updates", "What the curves run along: updates, epochs, or an axis, whose values are places.")
-    metric: str = setting("", "Score that is shown; without it, the goal of validation.")
-
-
-@settings
-class ReportSection:
-    """How polyref report shows the records."""
-
-    title: str = setting("", "Title of the report.")
-    rows: tuple[str, ...] = setting((), "Axes that make the rows of a table.")
-    columns: tuple[str, ...] = setting((), "Axes that make its columns.")
-    metrics: tuple[str, ...] = setting((), "Scores that are shown.")
 
 
 @settings
@@ -156,10 +139,6 @@ def _chosen(stage: Stage) -> dict[str, dict[str, Any]]:
     return found
 
 
-def cell_name(cell: Cell) -> str:
-    return "-".join(cell.values()) or "only"
-
-
 def _sizes(stage: Stage) -> Iterator[int]:
     """Of the files that a stage reads: names alone do not tell that a file was made anew."""
     for name in (stage.data.train, stage.data.dev, stage.data.features):
@@ -201,23 +180,20 @@ def read_grid(path: str | PathLike[str]) -> Grid:
     """Read a grid file, and make the recipe of every cell."""
     layer = read_layer(path)
     tables = dict(layer.tables)
-    try:
+    with _placed(layer):
         refuse_unknown("key", list(tables), [*GridSection.__dataclass_fields__, "set", "axis", "cells", "report"])
         top = build(GridSection, {key: tables[key] for key in GridSection.__dataclass_fields__ if key in tables})
         axes = _axes(tables.get("axis", {}))
         cells = _cells(tables.get("cells"), axes)
-        _table(tables.get("set", {}), "set")
-        shown_how = _table(tables.get("report", {}), "report")
+        table_of(tables.get("set", {}), "set")
+        shown_how = table_of(tables.get("report", {}), "report")
         with within("pick"):
             refuse_unknown("axis", top.pick, list(axes))
-    except SettingsError as error:
-        raise _placed(error, layer) from None
     recipes = [_recipe(top, layer, axes, cell) for cell in cells]
-    try:
-        with within("report"):
-            report = _report(shown_how, top, axes, cells, recipes)
-    except SettingsError as error:
-        raise _placed(error, layer) from None
+    validation = recipes[0].stages[-1].validation
+    scores = list(dict.fromkeys([*validation.metrics, validation.goal]))
+    with _placed(layer), within("report"):
+        report = layout_of(shown_how, axes, cells, top.pick, scores)
     words = recipes[0].stages[0]
     if not words.subwords.learn_from and not words.run.init_from:
         # One vocabulary serves all cells, also those that train on a part of the examples.
@@ -226,26 +202,30 @@ def read_grid(path: str | PathLike[str]) -> Grid:
     return Grid(Path(path).stem, top, report, {axis: list(values) for axis, values in axes.items()}, cells, recipes)
 
 
-def _placed(error: SettingsError, layer: Layer) -> SettingsError:
-    """The error with the file, and the line of its key or of the table that has it."""
-    places = []
-    for key in filter(None, (error.key, *error.also)):
-        parts = tuple(key.split("."))
-        known = (parts[:end] for end in range(len(parts), 0, -1) if layer.line_of(parts[:end]))
-        places.append(next(known, parts))
-    return SettingsError(layer.blamed(str(error), places))
+@contextmanager
+def _placed(layer: Layer) -> Iterator[None]:
+    """Errors that pass get the file, and the line of their key or of the table that has it."""
+    try:
+        yield
+    except SettingsError as error:
+        places = []
+        for key in filter(None, (error.key, *error.also)):
+            parts = tuple(key.split("."))
+            known = (parts[:end] for end in range(len(parts), 0, -1) if layer.line_of(parts[:end]))
+            places.append(next(known, parts))
+        raise SettingsError(layer.blamed(str(error), places)) from None
 
 
 def _axes(given: Any) -> dict[str, dict[str, Any]]:
     axes: dict[str, dict[str, Any]] = {}
-    for axis, values in _table(given, "axis").items():
+    for axis, values in table_of(given, "axis").items():
         _check_name(axis, f"axis.{axis}")
         if axis in _TAKEN:
             raise SettingsError("is a word of reports", "choose another name", key=f"axis.{axis}")
         axes[axis] = {}
-        for name, changes in _table(values, f"axis.{axis}").items():
+        for name, changes in table_of(values, f"axis.{axis}").items():
             _check_name(name, f"axis.{axis}.{name}")
-            axes[axis][name] = _table(changes, f"axis.{axis}.{name}")
+            axes[axis][name] = table_of(changes, f"axis.{axis}.{name}")
         if not axes[axis]:
             raise SettingsError("has no values", "give it at least one", key=f"axis.{axis}")
     return axes
@@ -294,101 +274,9 @@ def _values(given: Any, axis: str, values: Mapping[str, Any]) -> list[str]:
     return found
 
 
-def _report(
-    given: Mapping[str, Any], top: GridSection, axes: Mapping[str, Any], cells: list[Cell], recipes: list[Recipe]
-) -> dict[str, Any]:
-    """How the records are shown: what is given, checked before anything is trained."""
-    content = dict(given)
-    baseline, test, curves = (content.pop(key, None) for key in ("baseline", "test", "curves"))
-    found: dict[str, Any] = {key: value for key, value in contents(build(ReportSection, content)).items() if value}
-    for key in ("rows", "columns"):
-        with within(key):
-            refuse_unknown("axis", found.get(key, ()), list(axes))
-    if both := [axis for axis in found.get("columns", ()) if axis in found.get("rows", ())]:
-        raise SettingsError(f"has {both[0]}, which is in rows too", "leave one of them out", key="columns")
-    groups = [{axis: value for axis, value in one.items() if axis not in top.pick} for one in cells]
-    _check_places(found, groups)
-    validation = recipes[0].stages[-1].validation
-    scores = list(dict.fromkeys([*validation.metrics, validation.goal]))
-    for name in found.get("metrics", ()):
-        if name not in scores:
-            raise SettingsError(f"holds {shown(name)}", f"choose from {', '.join(scores)}", key="metrics")
-    cell_of = partial(_cell, axes=axes, groups=groups, pick=top.pick)
-    found |= {} if baseline is None else {"baseline": cell_of(baseline, "baseline")}
-    found |= {} if test is None else {"test": [cell_of(one, "test") for one in _list(test, "test")]}
-    tables = [_inner_table(one, "curves") for one in _list([] if curves is None else curves, "curves")]
-    with within("curves"):
-        figures = [_curve(one, axes, top.pick, scores) for one in tables]
-    return found | ({"curves": figures} if figures else {})
-
-
-def _curve(figure: dict[str, Any], axes: Mapping[str, Any], pick: tuple[str, ...], scores: list[str]) -> dict[str, Any]:
-    where = _chosen_values(figure.pop("where", {}), "where", axes)
-    found = contents(build(CurveSection, figure))
-    free = [axis for axis in axes if axis not in pick]  # cells that differ only in what is picked are one
-    known = {"lines": free, "x": ["updates", "epochs", *free], "metric": ["", *scores]}
-    for key, names in known.items():
-        if found[key] not in names:
-            choices = ", ".join(filter(None, names))
-            raise SettingsError(f"is {shown(found[key])}", f"choose from {choices}", key=key)
-    return {key: value for key, value in found.items() if value} | {"where": where}
-
-
-def _check_places(found: Mapping[str, Any], groups: list[Cell]) -> None:
-    """Where rows are given, every cell has a place of its own in the table."""
-    places: dict[tuple[str | None, ...], Cell] = {}
-    for group in groups if "rows" in found else ():
-        place = tuple(group.get(axis) for axis in (*found["rows"], *found.get("columns", ())))
-        if (other := places.setdefault(place, group)) != group:
-            problem = f"and columns do not tell {cell_name(other)} from {cell_name(group)}"
-            raise SettingsError(problem, "add an axis to one of them", key="rows")
-
-
-def _cell(given: Any, key: str, axes: Mapping[str, Any], groups: list[Cell], pick: tuple[str, ...]) -> Cell:
-    """A cell, without what validation picks."""
-    chosen = _chosen_values(given, key, axes)
-    cell = {axis: value for axis, value in chosen.items() if axis not in pick}
-    fitting = [cell] if cell in groups else [group for group in groups if cell.items() <= group.items()]
-    if any(group != fitting[0] for group in fitting) or not fitting:
-        problem = f"is {cell_name(cell)}, which {'several cells are' if fitting else 'no cell is'}"
-        raise SettingsError(problem, "name one of the cells", key=key)
-    return cell
-
-
-def _chosen_values(given: Any, key: str, axes: Mapping[str, Any]) -> Cell:
-    """One value of each axis that is named."""
-    table = _inner_table(given, key)
-    with within(key):
-        refuse_unknown("axis", list(table), list(axes))
-        for axis, value in table.items():
-            if isinstance(value, list | Mapping):
-                raise SettingsError(f"is {shown(value)}", "name one value", key=axis)
-            with within(axis):
-                refuse_unknown("value", [str(value)], list(axes[axis]))
-    return {axis: str(table[axis]) for axis in axes if axis in table}
-
-
-def _inner_table(value: Any, key: str) -> dict[str, Any]:
-    if not isinstance(value, Mapping):
-        raise SettingsError("is not a table", f"write it as {key} = {{...}}", key=key)
-    return dict(value)
-
-
-def _list(value: Any, key: str) -> list[Any]:
-    if not isinstance(value, list):
-        raise SettingsError("is not a list", f"write it as {key} = [...]", key=key)
-    return value
-
-
-def _table(value: Any, key: str) -> dict[str, Any]:
-    if not isinstance(value, Mapping):
-        raise SettingsError("is not a table", f"write it as [{key}]", key=key)
-    return {str(name): one for name, one in value.items()}
-
-
 def _recipe(top: GridSection, layer: Layer, axes: Mapping[str, Mapping[str, Any]], cell: Cell, *first: Layer) -> Recipe:
     """The recipe of a cell: what is set for all cells comes over the recipe, and then what the cell sets."""
-    layers = [*first, Layer(f"{layer.name}: set", _table(layer.tables.get("set", {}), "set"))]
+    layers = [*first, Layer(f"{layer.name}: set", table_of(layer.tables.get("set", {}), "set"))]
     layers.append(Layer("", {"run": {"output": top.output}}))
     layers += [Layer(f"{layer.name}: axis.{axis}.{value}", axes[axis][value]) for axis, value in cell.items()]
     return read_recipe(top.recipe, layers=layers)

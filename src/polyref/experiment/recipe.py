@@ -35,6 +35,7 @@ from polyref.settings import (
     required,
     setting,
     settings,
+    table_of,
     within,
 )
 from polyref.text.subwords import SMALLEST
@@ -246,7 +247,7 @@ def recipe_of(content: Content) -> Recipe:
     with blamed():
         refuse_unknown("section", content, [*SECTIONS, "stage"])
         stages = stages_of(content)
-        shared = {name: _table(name, content.get(name, {})) for name in SECTIONS}
+        shared = {name: table_of(content.get(name, {}), name) for name in SECTIONS}
         run = _section("run", shared["run"], RunSection)
     names = _names(stages)
     if not stages:
@@ -305,7 +306,7 @@ def _of_stage(given: Content, shared: dict[str, Any], place: Content) -> dict[st
         if section in SECTIONS and section not in STAGED:
             raise SettingsError("is for all stages", f"set it at the top, as [{section}]", key=section)
     refuse_unknown("section", given, ["name", *STAGED])
-    own = {section: _table(section, given.get(section, {})) for section in STAGED}
+    own = {section: table_of(given.get(section, {}), section) for section in STAGED}
     return merged(shared, {**own, "run": place})
 
 
@@ -372,12 +373,6 @@ def _kind(content: Content) -> str:
                 problem = f"is for a {other}, and this is a {kind}"
                 raise SettingsError(problem, "take it out, or set model.kind", key=key.name)
     return str(kind)
-
-
-def _table(name: str, value: Any) -> dict[str, Any]:
-    if not isinstance(value, Mapping):
-        raise SettingsError("is not a table", f"write it as [{name}]", key=name)
-    return dict(value)
 
 
 def leaves(table: Content, at: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:

@@ -251,13 +251,5 @@ def _expansions(grid: Grid, cells: Sequence[int]) -> list[dict[str, Any]]:
                 possible[example.lattice.sentences.bit_length() - 1] += 1
         powers = {str(2**power): count for power, count in sorted(possible.items())}
         users_of = [grid.cells[cell] for cell, _ in own]
-        found.append(
-            {
-                "cell_keys": _shared(grid, own),
-                "cells": users_of,
-                "per_example": wanted,
-                "short": short,
-                "possible": powers,
-            }
-        )
+        found.append({"cells": users_of, "per_example": wanted, "short": short, "possible": powers})
     return found

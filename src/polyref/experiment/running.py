@@ -27,7 +27,7 @@ import numpy as np
 from polyref.data import Input, ReadSettings
 from polyref.data.corpus import Corpus, open_index
 from polyref.errors import PolyrefError, SettingsError
-from polyref.experiment.folder import STEPS, make_folder
+from polyref.experiment.folder import STEPS
 from polyref.experiment.grid import Cell, Grid, Job, cell_name
 from polyref.experiment.inputs import check_files, expanded
 from polyref.experiment.recipe import Recipe, Stage
@@ -46,7 +46,7 @@ from polyref.experiment.records import (
     write_test,
 )
 from polyref.experiment.training import train_recipe
-from polyref.files import taken
+from polyref.files import make_folder, taken
 from polyref.fit.checkpoint import CHECKPOINTS
 from polyref.scale.pool import as_done
 

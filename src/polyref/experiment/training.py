@@ -22,7 +22,7 @@ import torch
 from polyref.data import Input, ReadSettings, open_output, read
 from polyref.data.corpus import Corpus, open_index
 from polyref.errors import InputError, SettingsError
-from polyref.experiment.folder import Log, check_tensorboard, make_folder, open_log
+from polyref.experiment.folder import Log, check_tensorboard, open_log
 from polyref.experiment.inputs import check_files, expanded, find_vocabularies, texts_of
 from polyref.experiment.pairs import Collation, PairBatches
 from polyref.experiment.reading import toml_of
@@ -31,7 +31,7 @@ from polyref.experiment.softening import Softening
 from polyref.experiment.validation import Validation
 from polyref.features.features import Features
 from polyref.feed import Stream
-from polyref.files import taken
+from polyref.files import make_folder, taken
 from polyref.fit import run_fingerprint
 from polyref.fit.checkpoint import BEST, Counters, has_checkpoint, where_it_stands
 from polyref.fit.loop import Step, check_run, fit, is_finished, why_over

@@ -1,7 +1,7 @@
 """How good a model is on examples that it is not trained on.
 
 In:   a model, examples with their references, how to search and which scores.
-Out:  each score; the sentences that the model said.
+Out:  each score.
 Not:  when (fit/loop.py), searching (model/folder.py), scoring (score/).
 """
 
@@ -23,14 +23,13 @@ _PAIRS_AT_ONCE = 64
 
 @dataclass
 class Validation:
-    """`scores` and `said` are those of the last time that it was called."""
+    """`scores` are those of the last time that it was called."""
 
     corpus: Corpus
     collation: Collation
     settings: ValidationSection
     beam: BeamSettings
     scores: dict[str, float] = field(default_factory=dict)
-    said: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         everything = len(self.corpus)
@@ -50,9 +49,9 @@ class Validation:
             sources = [source.decode() for source in self.corpus.texts["sources"].many(self.examples)]
             trained, features, at_once = self.collation.trained, self.collation.features, self.settings.at_once
             texts = trained.generate(sources, features=features, beam=self.beam, batch=at_once)
-            self.said = [best.text for best, *_ in texts]
+            said = [best.text for best, *_ in texts]
             tokens, folds, gold = self.settings.tokenizer, self.settings.fold_case or trained.fold_case, self.references
-            found = evaluate(self.said, gold, metrics=metrics, tokenizer=tokens, fold_case=folds, allow_empty=True)
+            found = evaluate(said, gold, metrics=metrics, tokenizer=tokens, fold_case=folds, allow_empty=True)
             scores = {name: scored.score for name, scored in found.items()}
         if PERPLEXITY in (*self.settings.metrics, self.settings.goal):
             scores[PERPLEXITY] = self._perplexity()

@@ -107,11 +107,8 @@ class Features:
     def standardisation(self, ids: Sequence[str]) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
         """The mean and the standard deviation of each feature over some ids: those of the training set, and no others.
 
-        A feature that never changes gets the deviation 1: there is nothing to divide by.
+        They have passed `check`. A feature that never changes gets the deviation 1: there is nothing to divide by.
         """
-        if not ids:
-            raise self._error("no ids to standardise by", "give those of the training set")
-        self.check(ids)
         mean = np.zeros(self.size)
         for _, rows in self._parts(ids):
             mean += rows.sum(0, dtype=np.float64) / len(ids)

@@ -176,7 +176,6 @@ def _counters_of(checkpoint: Path, run: str | None = None) -> Counters:
     if run not in (None, content.pop("run")):
         problem = f"{checkpoint.parent.parent} holds a run with other settings or other data"
         raise SettingsError(problem, "give those again, or another folder")
-    content.setdefault("extra", None)  # checkpoints of earlier versions have none
     if problem := _what_is_wrong(content):
         raise _unreadable(file, problem)
     return Counters(**content)

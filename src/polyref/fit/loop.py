@@ -40,7 +40,6 @@ class Step:
 
     what: What
     epoch: int
-    batch: int
     updates: int
     loss: float  # mean over the items of this epoch so far
     learning_rate: float
@@ -269,7 +268,7 @@ def _optimiser(model: torch.nn.Module, settings: FitSettings) -> torch.optim.Opt
 
 
 def _step(what: What, counters: Counters, **more: Any) -> Step:
-    at, loss = (counters.epoch_of_update, counters.batch, counters.updates), counters.loss / max(counters.items, 1)
+    at, loss = (counters.epoch_of_update, counters.updates), counters.loss / max(counters.items, 1)
     return Step(what, *at, loss, counters.learning_rate, best=counters.best, **more)
 
 

@@ -26,7 +26,7 @@ from safetensors.torch import save_file
 
 from polyref.errors import InputError, SettingsError
 from polyref.features.features import Features
-from polyref.files import whole_path, write_whole, writing
+from polyref.files import make_folder, whole_path, write_whole, writing
 from polyref.fit import Device
 from polyref.fit.checkpoint import has_checkpoint, read_tensors
 from polyref.fit.processes import device_named
@@ -181,10 +181,9 @@ def save_model(trained: TrainedModel, folder: str | Path, *, weights: Path | Non
     A folder that already holds such a model with other weights can be read at any moment; in any other, model.json is
     written last.
     """
-    folder = Path(folder)
+    folder = make_folder(folder)
     about = _About(trained.kind, trained.fold_case, trained.model.settings, trained.beam)
-    with writing(folder, "give another place"):
-        folder.mkdir(parents=True, exist_ok=True)
+    with writing(folder, "give another folder"):
         is_there = _holds(folder, about, trained)
         if not is_there:
             (folder / ABOUT).unlink(missing_ok=True)

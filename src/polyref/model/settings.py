@@ -93,9 +93,7 @@ class BeamSettings:
     reward: float = _factor("rewarded", "reward per token.", "R")
     bound: float = _factor("rewarded", "up to B source lengths.", "B")
     longest: int = _size(100, "Most tokens per hypothesis.")
-    stop_early: bool = setting(
-        True, "End when nothing better can come. The result is the same.", option="--no-early-stop"
-    )
+    stop_early: bool = setting(True, "End when nothing better can come. The result is the same.")
 
     def check_together(self) -> None:
         if self.best > self.beam:

@@ -14,12 +14,13 @@ from pathlib import Path
 
 from polyref.data.opening import open_outputs
 from polyref.errors import InputError
-from polyref.files import writing
+from polyref.files import make_folder
 from polyref.report.case import Case, find_case
 from polyref.report.figures import Picture, figures_of
 from polyref.report.forms import Table, as_csv, as_latex, as_markdown, in_markdown
 from polyref.report.records import Records, read_records
-from polyref.report.tables import counted, tables_of
+from polyref.report.tables import tables_of
+from polyref.settings import counted
 
 AnyPath = str | PathLike[str]
 REPORT = "report.md"
@@ -41,9 +42,7 @@ def write_report(
     if case is not None:
         text.append(_with_case(find_case(case, case_id), contents))
     contents[REPORT] = "\n".join(text).encode()
-    place = Path(output)
-    with writing(place, "give another folder"):
-        place.mkdir(parents=True, exist_ok=True)
+    place = make_folder(output)
     paths = [place / name for name in contents]
     with open_outputs([str(path) for path in paths]) as streams:
         for stream, content in zip(streams, contents.values(), strict=True):

@@ -34,12 +34,8 @@ class Case:
 def find_case(file: str | PathLike[str], id: str | None = None) -> Case:
     """The example with an id, or the first of those with the most sentences in their lattices."""
     name = display_name(str(file))
-    found: Example | None = None
-    for example in read(file):
-        if example.lattice is None or (id is not None and example.id != id):
-            continue
-        if found is None or found.lattice is None or example.lattice.sentences > found.lattice.sentences:
-            found = example
+    chosen = (one for one in read(file) if one.lattice is not None and id in (None, one.id))
+    found = max(chosen, key=lambda one: one.lattice.sentences if one.lattice else 0, default=None)
     if found is None or found.lattice is None:
         which = "an example" if id is None else f'an example with the id "{id}"'
         raise InputError(

@@ -15,14 +15,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from statistics import fmean
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from polyref.draw.style import LIGHT
 from polyref.errors import InputError, load_extra
+from polyref.experiment.layout import EPOCHS, UPDATES
 from polyref.report.records import (
-    EPOCHS,
     LOWER_IS_BETTER,
-    UPDATES,
     Curves,
     Expansion,
     Group,
@@ -87,7 +86,7 @@ class Picture:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """Points, and at each of them the lowest seed and the highest."""
+    """Points, and at each of them the lowest seed, the highest, and the number of seeds."""
 
     label: str
     number: int  # of its colour: a value has the same one in all figures
@@ -95,6 +94,7 @@ class Line:
     y: list[float]
     low: list[float]
     high: list[float]
+    seeds: list[int]
 
 
 def figures_of(records: Records) -> Iterator[Picture]:
@@ -106,7 +106,7 @@ def figures_of(records: Records) -> Iterator[Picture]:
         lines = [line for line in _lines(records, wanted) if line.x]
         if lines:
             draw = partial(_draw_lines, lines=lines, records=records, wanted=wanted)
-            yield _picture(f"curves-{number}", _caption(records, wanted), draw)
+            yield _picture(f"curves-{number}", _caption(wanted, lines), draw)
 
 
 def _picture(name: str, title: str, draw: Callable[[Axes], None]) -> Picture:
@@ -139,7 +139,7 @@ def _saved(figure: Figure, form: str) -> bytes:
 def _draw_possible(axes: Axes, records: Records) -> None:
     from matplotlib.ticker import MaxNLocator
 
-    drawn = _distinct(records.expansions)
+    drawn = _distinct(records)
     last = max(max(one.possible) for one, _ in drawn)
     for number, (one, label) in enumerate(drawn):
         powers = range(max(one.possible) + 1)
@@ -164,23 +164,25 @@ def _draw_possible(axes: Axes, records: Records) -> None:
     axes.set_xlabel("Sentences in the lattice")
     axes.set_ylabel("Examples (%)")
     if len(drawn) > 1:
-        _legend(axes, "upper right")
+        _legend(axes)
 
 
-def _distinct(expansions: Sequence[Expansion]) -> list[tuple[Expansion, str]]:
+def _distinct(records: Records) -> list[tuple[Expansion, str]]:
     """Expansions with different lattices, named by what tells them apart; another number of references changes none."""
-    found: list[list[Expansion]] = []
-    for one in (one for one in expansions if one.possible):
-        same = next((others for others in found if others[0].possible == one.possible), None)
-        if same is None:
-            found.append([one])
-        else:
-            same.append(one)
-    cells = [
-        [item for item in others[0].cell.items() if all(item in one.cell.items() for one in others)] for others in found
-    ]
-    labels = [", ".join(item[1] for item in cell if not all(item in other for other in cells)) for cell in cells]
-    return [(max(others, key=lambda one: one.per_example), label) for others, label in zip(found, labels, strict=True)]
+    alike: dict[tuple[tuple[int, int], ...], list[Expansion]] = {}
+    for one in records.expansions:
+        if one.possible:
+            alike.setdefault(tuple(one.possible.items()), []).append(one)
+    values = {
+        axis: [dict.fromkeys(value for one in some for value in one.values[axis]) for some in alike.values()]
+        for axis in records.axes
+    }
+    # An axis that is told alone: each value belongs to one of the lattices. Where there is none, all that differ.
+    apart = [axis for axis, found in values.items() if all(found) and sum(map(len, found)) == len(set().union(*found))]
+    apart = apart or [axis for axis, found in values.items() if any(one.keys() != found[0].keys() for one in found)]
+    names = [", ".join(value for axis in apart for value in values[axis][number]) for number in range(len(alike))]
+    largest = [max(some, key=lambda one: one.per_example) for some in alike.values()]
+    return list(zip(largest, names, strict=True))
 
 
 # -- curves ---------------------------------------------------------------------------------------------------------
@@ -232,8 +234,9 @@ def _by_axis(records: Records, groups: Sequence[Group], wanted: Curves, label: s
     return Line(label, number, list(map(float, sorted(found))), *_spread(values))
 
 
-def _spread(values: Sequence[Sequence[float]]) -> tuple[list[float], list[float], list[float]]:
-    return [fmean(seeds) for seeds in values], [min(seeds) for seeds in values], [max(seeds) for seeds in values]
+def _spread(values: Sequence[Sequence[float]]) -> tuple[list[float], list[float], list[float], list[int]]:
+    """Of the values of each point: mean, lowest, highest and number."""
+    return [*map(fmean, values)], [*map(min, values)], [*map(max, values)], [*map(len, values)]
 
 
 def _draw_lines(axes: Axes, lines: Sequence[Line], records: Records, wanted: Curves) -> None:
@@ -258,19 +261,15 @@ def _draw_lines(axes: Axes, lines: Sequence[Line], records: Records, wanted: Cur
     else:
         used = sorted({int(x) for line in lines for x in line.x})
         axes.set_xticks(used, [records.axes[wanted.x][place] for place in used])
-    if len(lines) > _MOST_NAMES:
-        _legend_below(axes)
-    elif is_curve and len({line.x[-1] for line in lines}) > 1:  # a name at its end would be in the way of other curves
-        _legend(axes, "upper right" if is_low_good else "lower right")
+    # A name at the end of a line that ends early would be in the way of other curves.
+    if len(lines) > _MOST_NAMES or (is_curve and len({line.x[-1] for line in lines}) > 1):
+        _legend(axes)
     else:
         _label_ends(axes, lines)
 
 
-def _legend(axes: Axes, place: Literal["upper right", "lower right"]) -> None:
-    axes.legend(loc=place, handlelength=2.2, facecolor=LIGHT.paper, framealpha=0.85, edgecolor="none")
-
-
-def _legend_below(axes: Axes) -> None:
+def _legend(axes: Axes) -> None:
+    """Below the axes, where no line runs."""
     figure = axes.get_figure(root=True)
     assert figure is not None
     handles, _ = axes.get_legend_handles_labels()
@@ -340,12 +339,12 @@ def _darker(colour: str) -> str:
     return "#" + "".join(f"{int(int(colour[n : n + 2], 16) * 0.78):02x}" for n in (1, 3, 5))
 
 
-def _caption(records: Records, wanted: Curves) -> str:
+def _caption(wanted: Curves, lines: Sequence[Line]) -> str:
     what = "Learning curves on the validation set" if wanted.x in (UPDATES, EPOCHS) else "Best validation scores"
     title = wanted.title.rstrip(".") or f"{what} by {wanted.lines}"
-    seeds = len(records.seeds)
-    return (
-        f"{title}. Mean over {seeds} seeds; the band reaches from the lowest to the highest."
-        if seeds > 1
-        else f"{title}."
-    )
+    counts = [count for line in lines for count in line.seeds]
+    least, most = min(counts), max(counts)
+    if most == 1:
+        return f"{title}."
+    seeds = f"{most}" if least == most else f"{least} to {most}"
+    return f"{title}. Mean over {seeds} seeds; the band reaches from the lowest to the highest."

@@ -11,17 +11,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import combinations
 from pathlib import Path
 from types import UnionType
 from typing import Any
 
 from polyref.data.formats.jsonl import json_of
-from polyref.errors import InputError
+from polyref.errors import InputError, SettingsError
+from polyref.experiment.layout import layout_of
 from polyref.files import reading
+from polyref.settings import refuse_unknown, within
 
 GRID = "grid.json"
-UPDATES, EPOCHS = "updates", "epochs"  # horizontal axes of a figure that are not axes of the grid
 LOWER_IS_BETTER = ("perplexity",)
 _AGAIN = "run polyref experiment again"
 _KINDS: dict[Any, str] = {
@@ -48,7 +48,7 @@ class Point:
 @dataclass(frozen=True, slots=True)
 class Tested:
     """`signatures` say how scores were computed; `per_example` has the statistics that comparisons need; `inputs`
-    changes with the contents of the test set, where that is known."""
+    changes with the contents of the test set."""
 
     inputs: str
     examples: int
@@ -89,6 +89,10 @@ class Group:
     def tested(self) -> tuple[Run, ...]:
         return tuple(run for run in self.runs if run.test is not None)
 
+    @property
+    def tests(self) -> tuple[Tested, ...]:
+        return tuple(run.test for run in self.runs if run.test is not None)
+
 
 @dataclass(frozen=True, slots=True)
 class Curves:
@@ -116,14 +120,16 @@ class Part:
 class Expansion:
     """`possible[k]`: examples whose lattice has at least 2^k sentences, and fewer than 2^(k+1).
 
-    `cell` is what all cells with this expansion share; `shown` has all their values.
+    `values` of an axis: those of the cells with this expansion.
     """
 
-    cell: Cell
+    values: Mapping[str, tuple[str, ...]]
     per_example: int
     short: int
     possible: Mapping[int, int]
-    shown: Mapping[str, str] = field(default_factory=dict)
+
+    def shown(self, axis: str) -> str:
+        return ", ".join(self.values.get(axis, ()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +156,11 @@ class Records:
     left_out: int  # records of cells, seeds or settings that the grid had before
     runs: tuple[Run, ...] = field(repr=False)
 
+    @property
+    def seeds_there(self) -> int:
+        """The most seeds that a cell has by now; where none has any, all that are planned."""
+        return max(len(group.runs) for group in self.groups) or len(self.seeds)
+
     def order(self, cell: Cell, axes: Sequence[str]) -> tuple[int, ...]:
         """Where a cell stands by these axes; one that lacks an axis comes first."""
         return tuple(self.axes[axis].index(cell[axis]) if axis in cell else -1 for axis in axes)
@@ -175,42 +186,32 @@ def read_records(folder: str | Path) -> Records:
     for key, given in (("cells", cells), ("seeds", seeds)):
         if not given:
             grid.refuse(f'"{key}" is empty')
-    pick = _names(grid, "pick", axes)
+    pick = tuple(grid.list_of("pick", str))
     goal = grid.get("goal", str)
-    runs, left_out = _runs(place, grid, cells, seeds)
-    _check_once(runs)
+    layout = _layout(grid, axes, cells, pick)
+    runs, left_out = _runs(place, grid)
+    _check_tests(runs)
     groups = _grouped(cells, runs, seeds, pick, goal)
-    layout = grid.table("report")
     others = {axis for cell in cells for axis in cell} - {*pick}
-    columns = _names(layout, "columns", axes) if "columns" in layout.content else ()
-    usual = tuple(axis for axis in axes if axis in others and axis not in columns)
-    rows = _names(layout, "rows", axes) if "rows" in layout.content else usual
-    if both := {*rows} & {*columns}:
-        layout.refuse(f'"{min(both)}" is in rows and in columns')
-    _check_places(layout, groups, (*rows, *columns), others)
-    metrics = tuple(layout.list_of("metrics", str))
-    if not metrics:
-        layout.refuse('"report.metrics" is empty', "name at least one")
-    curves = [_curves(one, axes, goal) for one in layout.tables("curves", [])]
-    baseline = layout.optional("baseline")
-    test = [_group(one, groups, axes, pick) for one in layout.tables("test", [])]
+    columns = layout.get("columns", ())
+    test = tuple(_group(cell, groups) for cell in layout.get("test", ()))
     return Records(
         file=str(place / GRID),
         name=grid.get("name", str),
-        title=layout.get("title", str, grid.get("name", str)),
+        title=layout.get("title", grid.get("name", str)),
         axes=axes,
         seeds=seeds,
         pick=pick,
         goal=goal,
-        rows=rows,
+        rows=layout.get("rows", tuple(axis for axis in axes if axis in others and axis not in columns)),
         columns=columns,
-        metrics=metrics,
+        metrics=layout["metrics"],
         groups=tuple(groups),
-        baseline=None if baseline is None else _group(baseline, groups, axes, pick),
-        test=tuple(test) or tuple(group for group in groups if group.tested),
-        curves=tuple(curves),
-        data=tuple(_part(one) for one in grid.tables("data", [])),
-        expansions=tuple(_expansion(one, axes) for one in grid.tables("expansions", [])),
+        baseline=_group(layout["baseline"], groups) if "baseline" in layout else None,
+        test=test or tuple(group for group in groups if group.tested),
+        curves=tuple(Curves(**{"metric": goal, **one}) for one in layout.get("curves", ())),
+        data=tuple(_part(one) for one in grid.tables("data")),
+        expansions=tuple(_expansion(one, axes) for one in grid.tables("expansions")),
         planned=len(cells) + (len(seeds) - 1) * len(groups),
         left_out=left_out,
         runs=tuple(runs),
@@ -238,18 +239,13 @@ class _Table:
     def refuse(self, problem: str, cure: str = "") -> None:
         raise InputError(problem, cure or self.cure, file=self.file)
 
-    def get(self, key: str, kind: type | UnionType, default: Any = None) -> Any:
-        """A value of a kind; what has no default must be there."""
-        if key not in self.content and default is not None:
-            return default
-        return self._checked(f'"{self.at}{key}"', key, kind)
-
-    def _checked(self, name: str, key: str, kind: type | UnionType) -> Any:
+    def get(self, key: str, kind: type | UnionType) -> Any:
+        """A value of a kind."""
         if key not in self.content:
-            self.refuse(f"{name} is missing")
+            self.refuse(f'"{self.at}{key}" is missing')
         value = self.content[key]
         if not isinstance(value, kind) or isinstance(value, bool):
-            self.refuse(f"{name} is not {_KINDS[kind]}")
+            self.refuse(f'"{self.at}{key}" is not {_KINDS[kind]}')
         return value
 
     def list_of(self, key: str, kind: type) -> list[Any]:
@@ -262,11 +258,8 @@ class _Table:
     def table(self, key: str) -> _Table:
         return _Table(self.get(key, dict), self.file, self.cure, f"{self.at}{key}.")
 
-    def optional(self, key: str) -> _Table | None:
-        return None if self.content.get(key) is None else self.table(key)
-
-    def tables(self, key: str, default: Any = None) -> list[_Table]:
-        items = self.get(key, list, default)
+    def tables(self, key: str) -> list[_Table]:
+        items = self.get(key, list)
         for item in items:
             if not isinstance(item, dict):
                 self.refuse(f'"{self.at}{key}" holds what is not an object')
@@ -291,24 +284,20 @@ def _cell(table: _Table, axes: Mapping[str, Sequence[str]], cure: str = "") -> d
     return cell
 
 
-def _names(table: _Table, key: str, axes: Mapping[str, Any]) -> tuple[str, ...]:
-    names = table.list_of(key, str)
-    for name in names:
-        if name not in axes:
-            table.refuse(f'"{table.at}{key}" names "{name}", which is not an axis', f"choose from {', '.join(axes)}")
-    return tuple(names)
-
-
-def _curves(table: _Table, axes: Mapping[str, Sequence[str]], goal: str) -> Curves:
-    where, lines = table.content.get("where", {}), table.get("lines", str)
-    if not isinstance(where, dict):
-        table.refuse(f'"{table.at}where" is not an object')
-    x = table.get("x", str, UPDATES)
-    for key, name, known in (("lines", lines, [*axes]), ("x", x, [UPDATES, EPOCHS, *axes])):
-        if name not in known:
-            table.refuse(f'"{table.at}{key}" is "{name}"', f"choose from {', '.join(known)}")
-    place = _cell(_Table(where, table.file, table.cure, f"{table.at}where."), axes)
-    return Curves(table.get("title", str, ""), lines, place, x, table.get("metric", str, goal) or goal)
+def _layout(
+    grid: _Table, axes: Mapping[str, Sequence[str]], cells: list[dict[str, str]], pick: Sequence[str]
+) -> dict[str, Any]:
+    """How the records are shown. The grid file was checked in the same way; grid.json may have been edited since."""
+    try:
+        with within("pick"):
+            refuse_unknown("axis", pick, list(axes))
+        with within("report"):
+            found = layout_of(grid.get("report", dict), axes, cells, pick)
+    except SettingsError as error:
+        raise InputError(error.said('"{}"'.format), file=grid.file) from None
+    if "metrics" not in found:
+        grid.refuse('"report.metrics" is empty', "name at least one")
+    return found
 
 
 def _part(table: _Table) -> Part:
@@ -323,48 +312,33 @@ def _expansion(table: _Table, axes: Mapping[str, Sequence[str]]) -> Expansion:
         if number < 1 or number & (number - 1):
             table.refuse(f'"{table.at}possible" has the key "{power}", which is not a power of two')
         possible[number.bit_length() - 1] = count
-    cell = _cell(table.table("cell_keys"), axes)
-    users = [_cell(one, axes) for one in table.tables("cells", [])]
-    values = {axis: list(dict.fromkeys(user[axis] for user in users if axis in user)) for axis in axes}
-    shown = cell if not users else {axis: ", ".join(found) for axis, found in values.items() if found}
-    counts = table.get("per_example", int), table.get("short", int)
-    return Expansion(cell, *counts, dict(sorted(possible.items())), shown)
+    users = [_cell(one, axes) for one in table.tables("cells")]
+    values = {axis: tuple(dict.fromkeys(user[axis] for user in users if axis in user)) for axis in axes}
+    return Expansion(values, table.get("per_example", int), table.get("short", int), dict(sorted(possible.items())))
 
 
-def _runs(folder: Path, grid: _Table, cells: Sequence[Cell], seeds: Sequence[int]) -> tuple[list[Run], int]:
-    """The runs that the grid plans, and how many others there are."""
+def _runs(folder: Path, grid: _Table) -> tuple[list[Run], int]:
+    """The runs that the grid plans, and the number of others: it may have had other cells, seeds, settings or data."""
     with reading(folder):
         files = sorted(path for path in folder.iterdir() if path.suffix == ".json" and path.name != GRID)
-    found = [_Table.read(path, f"{_AGAIN}, or move the file away") for path in files]
-    jobs = grid.optional("jobs")
-    runs = [_run(table, jobs) for table in found if _is_planned(table, cells, seeds, jobs)]
+    jobs, runs = grid.table("jobs"), []
+    for path in files:
+        record = _Table.read(path, f"{_AGAIN}, or move the file away")
+        job = jobs.table(path.stem) if path.stem in jobs.content else None
+        if job is not None and all(record.get(key, str) == job.get(key, str) for key in ("job", "inputs")):
+            runs.append(_run(record, job.get("test_set", str)))
     return runs, len(files) - len(runs)
 
 
-def _is_planned(table: _Table, cells: Sequence[Cell], seeds: Sequence[int], jobs: _Table | None) -> bool:
-    """Whether a record is of the grid as it is now. It may have had other cells, seeds, settings or data before."""
-    if table.values("cell", str) not in cells or table.get("seed", int) not in seeds:
-        return False
-    planned = _job(table, jobs)
-    return all(table.content.get(key, planned.get(key)) == planned.get(key) for key in ("job", "inputs") if planned)
-
-
-def _job(table: _Table, jobs: _Table | None) -> Mapping[str, Any]:
-    """What the grid says about the job of a record; those of earlier versions say nothing."""
-    name = Path(table.file).stem
-    return jobs.table(name).content if jobs is not None and name in jobs.content else {}
-
-
-def _run(table: _Table, jobs: _Table | None) -> Run:
-    cell, seed = table.values("cell", str), table.get("seed", int)
-    test = _test(table.table("test")) if table.get("test", dict | None, {}) else None
-    if test is not None and test.inputs and test.inputs != _job(table, jobs).get("test_set", test.inputs):
-        test = None  # of the test set as it was before
+def _run(table: _Table, test_set: str) -> Run:
     best = table.table("best")
+    test = None if table.get("test", dict | None) is None else _test(table.table("test"))
+    if test is not None and test.inputs != test_set:
+        test = None  # of the test set as it was before
     return Run(
         file=table.file,
-        cell=cell,
-        seed=seed,
+        cell=table.values("cell", str),
+        seed=table.get("seed", int),
         curve=tuple(
             Point(one.get("updates", int), one.get("epoch", int), one.values("scores", int | float))
             for one in table.tables("curve")
@@ -373,48 +347,40 @@ def _run(table: _Table, jobs: _Table | None) -> Run:
         epochs=table.get("epochs", int),
         best=Point(best.get("updates", int), 0, best.values("scores", int | float)),
         test=test,
-        versions=table.values("versions", str) if "versions" in table.content else {},
+        versions=table.values("versions", str),
     )
 
 
 def _test(table: _Table) -> Tested:
     scores = table.table("scores")
     scored = {name: scores.table(name) for name in scores.content}
-    examples = table.get("examples", int)
-    per_example = table.values("per_example", list) if "per_example" in table.content else {}
+    examples, per_example = table.get("examples", int), table.values("per_example", list)
     for name, rows in per_example.items():
         if len(rows) != examples:
             table.refuse(f'"test.per_example.{name}" is for {len(rows):,} examples, and there are {examples:,}')
     return Tested(
-        table.get("inputs", str, ""),
+        table.get("inputs", str),
         examples,
         {name: one.get("score", int | float) for name, one in scored.items()},
         {name: one.get("signature", str) for name, one in scored.items()},
         per_example,
-        table.values("extra", int | float) if "extra" in table.content else {},
+        table.values("extra", int | float),
     )
 
 
 # -- runs by cell ---------------------------------------------------------------------------------------------------
 
 
-def _check_once(runs: Sequence[Run]) -> None:
-    for one, other in combinations(runs, 2):
-        if one.cell == other.cell and one.seed == other.seed:
-            problem = f"this is the same cell and seed as in {Path(one.file).name}"
-            raise InputError(problem, "move one of them away", file=other.file)
-    tested = [run for run in runs if run.test is not None]
-    for one in tested:
-        if one.test and tested[0].test and one.test.examples != tested[0].test.examples:
-            sizes = (
-                f"{one.test.examples:,} examples, and that of {Path(tested[0].file).name} {tested[0].test.examples:,}"
-            )
-            raise InputError(f"the test set has {sizes}", "test all cells on the same examples", file=one.file)
-    known = [run for run in tested if run.test and run.test.inputs]
-    for one in known:
-        if one.test and known[0].test and one.test.inputs != known[0].test.inputs:
-            problem = f"the test set has other contents than that of {Path(known[0].file).name}"
-            raise InputError(problem, _AGAIN, file=one.file)
+def _check_tests(runs: Sequence[Run]) -> None:
+    """All cells are tested on the same examples."""
+    tested = [(run.file, run.test) for run in runs if run.test is not None]
+    for file, test in tested:
+        other, first = tested[0]
+        if test.examples != first.examples:
+            sizes = f"{test.examples:,} examples, and that of {Path(other).name} {first.examples:,}"
+            raise InputError(f"the test set has {sizes}", "test all cells on the same examples", file=file)
+        if test.inputs != first.inputs:
+            raise InputError(f"the test set has other contents than that of {Path(other).name}", _AGAIN, file=file)
 
 
 def _grouped(
@@ -435,8 +401,8 @@ def _grouped(
         else:
             groups.append(Group(dict(key), {}, ()))
             continue
-        there = sorted((run for run in runs if run.cell == chosen), key=lambda run: seeds.index(run.seed))
-        groups.append(Group(dict(key), {axis: chosen[axis] for axis in pick if axis in chosen}, tuple(there)))
+        there = tuple(run for seed in seeds for run in runs if run.cell == chosen and run.seed == seed)
+        groups.append(Group(dict(key), {axis: chosen[axis] for axis in pick if axis in chosen}, there))
     return groups
 
 
@@ -450,25 +416,9 @@ def score_of(run: Run, metric: str) -> float:
     return run.best.scores[metric]
 
 
-def _check_places(layout: _Table, groups: Sequence[Group], axes: Sequence[str], others: set[str]) -> None:
-    """Every group has a place of its own in the table."""
-    places: dict[tuple[str | None, ...], Group] = {}
-    for group in groups:
-        other = places.setdefault(tuple(group.cell.get(axis) for axis in axes), group)
-        if other is not group:
-            missing = ", ".join(sorted(others - {*axes})) or "an axis that tells them apart"
-            problem = f"{shown(other.cell)} and {shown(group.cell)} have the same place in the table"
-            layout.refuse(problem, f"add {missing} to report.rows, report.columns or pick")
-
-
-def _group(table: _Table, groups: Sequence[Group], axes: Mapping[str, Sequence[str]], pick: Sequence[str]) -> Group:
-    cell = {axis: value for axis, value in _cell(table, axes).items() if axis not in pick}
-    found = [group for group in groups if group.cell == cell]
-    found = found or [group for group in groups if cell.items() <= group.cell.items()]
-    if len(found) == 1:
-        return found[0]
-    what = "several cells are" if found else '"cells" does not have'
-    raise InputError(f'"{table.at[:-1]}" is {shown(cell)}, which {what}', "name one of the cells", file=table.file)
+def _group(cell: Cell, groups: Sequence[Group]) -> Group:
+    """The group of a cell that need not name all its axes."""
+    return min((group for group in groups if cell.items() <= group.cell.items()), key=lambda group: len(group.cell))
 
 
 def matching(groups: Sequence[Group], where: Cell) -> Iterator[Group]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
-from functools import partial
 from itertools import groupby
 from statistics import fmean, stdev
 from typing import Any
@@ -20,6 +19,7 @@ from polyref.report.forms import Cell, Table
 from polyref.report.records import LOWER_IS_BETTER, Group, Records, Run, score_of, shown
 from polyref.score import METRICS
 from polyref.score.significance import Statistics, compare, statistics_of
+from polyref.settings import counted
 
 _DIGITS = 3  # at most: seeds differ by more
 STAR = "*"  # of the baseline
@@ -44,10 +44,6 @@ def capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def counted(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
-
-
 # -- data and expansion ---------------------------------------------------------------------------------------------
 
 
@@ -64,14 +60,13 @@ def data_table(records: Records) -> Table | None:
         spread = f"{part.least}" if part.least == part.most else f"{part.least} to {part.most}"
         is_same = part.least == part.most or not part.examples
         rows[2][1].append(spread if is_same else f"{spread} (mean {part.references / part.examples:.2f})")
-    names = ("part", "examples", "references", "least", "most")
     return Table(
         "data",
         "Examples and references of each part of the data.",
         [[Cell(""), *(Cell(capital(part.part)) for part in records.data)]],
         [[Cell(label), *map(Cell, texts)] for label, texts in rows],
         1,
-        [{name: getattr(part, name) for name in names} for part in records.data],
+        [asdict(part) for part in records.data],
     )
 
 
@@ -79,18 +74,18 @@ def expansions_table(records: Records) -> Table | None:
     """How many examples have fewer references than wanted, and how large lattices are."""
     if not records.expansions:
         return None
-    axes = [axis for axis in records.axes if len({one.shown.get(axis) for one in records.expansions}) > 1]
-    axes = axes or [axis for axis in records.axes if any(axis in one.cell for one in records.expansions)]
+    axes = [axis for axis in records.axes if len({one.shown(axis) for one in records.expansions}) > 1]
+    axes = axes or [axis for axis in records.axes if any(len(one.values[axis]) == 1 for one in records.expansions)]
     rows, numbers = [], []
     for one in records.expansions:
         examples = sum(one.possible.values())
         middle = _median_power(one.possible)
         share = f" ({one.short / examples:.1%})" if examples else ""
         size = "" if middle is None else "1" if middle == 0 else f"{2**middle:,} to {2 ** (middle + 1) - 1:,}"
-        texts = [*(one.shown.get(axis, "") for axis in axes), f"{one.per_example:,}", f"{one.short:,}{share}", size]
+        texts = [*map(one.shown, axes), f"{one.per_example:,}", f"{one.short:,}{share}", size]
         rows.append([Cell(text) for text in texts])
         numbers.append(
-            {axis: one.shown.get(axis) for axis in axes}
+            {axis: one.shown(axis) or None for axis in axes}
             | {"per_example": one.per_example, "short": one.short, "examples": examples}
             | {"median_at_least": None if middle is None else 2**middle}
         )
@@ -120,9 +115,12 @@ def validation_table(records: Records) -> Table | None:
     rows = list(_placed(records, columns))
     picked = [axis for axis in records.pick if any(axis in group.picked for group in records.groups)]
     parts: list[tuple[str, Callable[[Group], str]]] = [
-        *((title_of(metric), partial(_validated, records, metric)) for metric in records.metrics),
+        *(
+            (title_of(name), lambda group, name=name: _score(records, group.runs, _best(name), name))
+            for name in records.metrics
+        ),
         ("Updates", lambda group: _updates(group.runs)),
-        *((capital(axis), partial(_picked, axis)) for axis in picked),
+        *((capital(axis), lambda group, axis=axis: group.picked.get(axis, "")) for axis in picked),
     ]
     bold = {
         (title_of(metric), id(group))
@@ -147,24 +145,22 @@ def validation_table(records: Records) -> Table | None:
                 star = STAR if group is records.baseline and not is_alone and title in scores else ""
                 cells.append(Cell(text(group) + star, span, (title, id(group)) in bold))
         shown_rows.append(cells)
+    numbers = [
+        _numbers(records, group, metric, _known(_best(metric), group.runs), group.runs)
+        for group in records.groups
+        for metric in records.metrics
+        if group.runs
+    ]
     return Table(
         "validation",
         f"{_listed(records.metrics)} on the validation set.",
         _header(records, [title for title, _ in parts], columns),
         shown_rows,
         len(records.rows),
-        list(_validation_numbers(records)),
+        numbers,
         _notes(records),
         _blocks(records, rows),
     )
-
-
-def _validated(records: Records, metric: str, group: Group) -> str:
-    return _score(records, group.runs, _best(metric), metric)
-
-
-def _picked(axis: str, group: Group) -> str:
-    return group.picked.get(axis, "")
 
 
 def _columns(records: Records) -> list[Place]:
@@ -220,13 +216,6 @@ def _blocks(records: Records, rows: Sequence[Sequence[Group | None]]) -> list[in
     return [n for n, value in enumerate(values) if n and value != values[n - 1]]
 
 
-def _validation_numbers(records: Records) -> Iterator[dict[str, object]]:
-    for group in records.groups:
-        for metric in records.metrics:
-            if group.runs:
-                yield _numbers(records, group, metric, [_best(metric)(run) for run in group.runs], group.runs)
-
-
 # -- test -----------------------------------------------------------------------------------------------------------
 
 
@@ -253,7 +242,7 @@ def test_table(records: Records) -> Table | None:
         cells += [Cell(_updates(group.tested)), *(Cell(group.picked.get(axis, "")) for axis in picked)]
         rows.append(cells)
     titles = [*axes, *map(title_of, metrics), "updates", *picked]
-    examples = next(run.test.examples for group in groups for run in group.tested if run.test)
+    examples = next(test.examples for group in groups for test in group.tests)
     return Table(
         "test",
         f"{_listed(metrics)} on the test set of {counted(examples, 'example')}.",
@@ -269,8 +258,7 @@ def test_table(records: Records) -> Table | None:
 def outputs_table(records: Records) -> Table | None:
     """What else is known of the test outputs: how varied they are, which facts they lack."""
     groups = [group for group in records.test if group.tested]
-    known = [run.test.extra for group in groups for run in group.tested if run.test]
-    names = list(dict.fromkeys(name for extra in known for name in extra))
+    names = list(dict.fromkeys(name for group in groups for test in group.tests for name in test.extra))
     if not names:
         return None
     axes = [axis for axis in (*records.rows, *records.columns) if any(axis in group.cell for group in groups)]
@@ -298,8 +286,7 @@ def _gain_number(records: Records, group: Group, metric: str) -> dict[str, Any]:
 
 def _is_comparable(group: Group, baseline: Group | None, metric: str) -> bool:
     """Whether two groups were scored in the same way."""
-    runs = [run for one in (group, baseline) if one for run in one.tested]
-    return len({run.test.signatures.get(metric) for run in runs if run.test}) <= 1
+    return len({test.signatures.get(metric) for one in (group, baseline) if one for test in one.tests}) <= 1
 
 
 def _signed(number: float, digits: int) -> str:
@@ -308,7 +295,7 @@ def _signed(number: float, digits: int) -> str:
 
 
 def _extras(name: str, group: Group) -> list[float]:
-    return [run.test.extra[name] for run in group.tested if run.test and name in run.test.extra]
+    return [test.extra[name] for test in group.tests if name in test.extra]
 
 
 def _mean_of(values: Sequence[float]) -> str:
@@ -320,10 +307,7 @@ def _mean_of(values: Sequence[float]) -> str:
 def _signatures(groups: Sequence[Group], metrics: Sequence[str]) -> Iterator[str]:
     for metric in metrics:
         found = dict.fromkeys(
-            run.test.signatures[metric]
-            for group in groups
-            for run in group.tested
-            if run.test and metric in run.test.signatures
+            test.signatures[metric] for group in groups for test in group.tests if metric in test.signatures
         )
         several = " (several: do not compare their scores)" if len(found) > 1 else ""
         yield f"{title_of(metric)}: {'; '.join(found)}{several}"
@@ -380,10 +364,10 @@ def comparisons_table(records: Records) -> Table | None:
 def _statistics(group: Group, metric: str) -> list[Statistics]:
     """Of each seed that has them; those that cannot be read are refused by the name of their file."""
     found = []
-    for run in group.tested:
-        if run.test is not None and metric in run.test.per_example:
+    for run, test in zip(group.tested, group.tests, strict=True):
+        if metric in test.per_example:
             try:
-                found.append(statistics_of(run.test.per_example[metric], metric))
+                found.append(statistics_of(test.per_example[metric], metric))
             except InputError as error:
                 raise InputError(f'"test.per_example.{metric}": {error.problem}', error.cure, file=run.file) from None
     return found
@@ -414,7 +398,7 @@ def _score(records: Records, runs: Sequence[Run], score: Callable[[Run], float |
         return ""
     digits = digits_of(metric)
     text = f"{fmean(values):.{digits}f}" + (f" ± {stdev(values):.{digits}f}" if len(values) > 1 else "")
-    return text if len(values) == len(records.seeds) else f"{text} ({counted(len(values), 'seed')})"
+    return text if len(values) == records.seeds_there else f"{text} ({counted(len(values), 'seed')})"
 
 
 def _updates(runs: Sequence[Run]) -> str:
@@ -475,7 +459,7 @@ def _listed(metrics: Sequence[str]) -> str:
 
 def _notes(records: Records, *, gains: bool = False) -> list[str]:
     """What a reader must know, in one paragraph."""
-    seeds = len(records.seeds)
+    seeds = records.seeds_there
     notes = [f"Mean ± standard deviation over {seeds} seeds." if seeds > 1 else "One seed."]
     notes += ["In brackets: gain over the baseline."] if gains else []
     notes += ["Updates: of the best weights, of the whole run.", "Bold: best of a column."]
