@@ -110,8 +110,9 @@ def _group(data: Data, references: Sequence[Tokens]) -> Group:
     encodings = data.encode(references)
     vectors = np.concatenate([encoding.vectors[:WORDS] for encoding in encodings])
     known = np.concatenate([encoding.known[:WORDS] for encoding in encodings])
-    similarity = soft_similarity(words, vectors, known, data.baseline)
-    return Group(np.array(words, np.int32), np.arange(0, len(words) + 1, WORDS), similarity)
+    starts = range(0, len(words) + 1, WORDS)
+    similarity = soft_similarity(words, vectors, known, data.baseline, starts)
+    return Group(np.array(words, np.int32), np.array(starts), similarity)
 
 
 def align(block: Sequence[Sequence[int]], penalty: int) -> tuple[int, Links]:

@@ -36,7 +36,7 @@ from threading import Thread
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from polyref.errors import OutputError
-from polyref.files import waited_for, whole_files, words_of
+from polyref.files import locked, whole_files, words_of
 
 if TYPE_CHECKING:
     from subprocess import Popen
@@ -157,7 +157,7 @@ def before_loading(say: Callable[[str], None]) -> None:
 def alone() -> Iterator[None]:
     """Compile within this. One process at a time does; others wait for it, and then have the kernels from the disk."""
     is_needed = not is_cached() and not why_not_kept()
-    with waited_for(cache_folder()) if is_needed else nullcontext():
+    with locked(cache_folder(), os.O_RDONLY | os.O_DIRECTORY) if is_needed else nullcontext():
         yield
 
 

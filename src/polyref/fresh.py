@@ -100,7 +100,7 @@ def draw_fresh(
         if settings.fluency is None:
             for lattice, candidates, wanted in sources:
                 passing = _of_epoch(list(islice(candidates, wanted)), settings, epoch)
-                found.append(tuple(written(lattice, _as_found(passing, lattice))))
+                found.append(tuple(written(lattice, Found.of(passing, lattice.rules, exact=True, nodes=0))))
         else:
             fluent = _fluent(list(sources), Reader(tools.model(), settings.fluency))
             found += [tuple(_of_epoch(passing, settings, epoch)) for passing in fluent]
@@ -182,10 +182,6 @@ def _best(lattice: Lattice, size: int, search: SearchSettings) -> list[Candidate
     ]
 
 
-def _as_found(candidates: Sequence[Candidate], lattice: Lattice) -> Found:
-    return Found.of(candidates, lattice.rules, exact=True, nodes=0)
-
-
 def _of_epoch(passing: list[Passing], settings: FreshSettings, epoch: int) -> list[Passing]:
     """What an epoch takes of all that pass up to it."""
     if settings.by == "uniform" or not passing:
@@ -205,7 +201,8 @@ def _fluent(sources: Sequence[_Source], reader: Reader) -> list[list[PseudoRefer
         found = []
         for k in waiting:
             wanted = sources[k].wanted - len(passing[k])
-            found.append(_as_found(list(islice(sources[k].found, wanted)), sources[k].lattice))
+            candidates = list(islice(sources[k].found, wanted))
+            found.append(Found.of(candidates, sources[k].lattice.rules, exact=True, nodes=0))
         lattices = [sources[k].lattice for k in waiting]
         words = [lattice.words(new) for lattice, new in zip(lattices, found, strict=True)]
         verdicts = reader.verdicts(lattices, [floors[k] for k in waiting], words)

@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 
 from polyref.data import SeenTexts
 from polyref.example import JUDGEMENTS, Example, PseudoReference
-from polyref.score import MAX_ORDER, BleuScale, Matches
+from polyref.score.diversity import leave_one_out
 from polyref.text import TextSettings, tokenize
 
 Words = tuple[str, ...]
@@ -144,36 +144,6 @@ def word_overlap(references: Sequence[Words]) -> float:
     sets = [frozenset(words) for words in references]
     pairs = list(combinations(sets, 2))
     return sum(len(one & other) / max(1, len(one | other)) for one, other in pairs) / len(pairs)
-
-
-def leave_one_out(references: Sequence[Words]) -> list[float]:
-    """The sentence BLEU of each reference against all the others, 0 to 100."""
-    counts = [_ngrams(words) for words in references]
-    # For each n-gram the two highest counts, and whose the highest is: what the others of anyone have at most.
-    highest: dict[Words, tuple[int, int, int]] = {}
-    for owner, of_one in enumerate(counts):
-        for ngram, count in of_one.items():
-            first, whose, second = highest.get(ngram, (0, -1, 0))
-            if count > first:
-                highest[ngram] = (count, owner, first)
-            elif count > second:
-                highest[ngram] = (first, whose, count)
-    scores = []
-    for place, words in enumerate(references):
-        matched = [0] * MAX_ORDER
-        for ngram, count in counts[place].items():
-            first, whose, second = highest[ngram]
-            matched[len(ngram) - 1] += min(count, second if whose == place else first)
-        matches = Matches(len(words), (matched[0], matched[1], matched[2], matched[3]))
-        others = [len(other) for number, other in enumerate(references) if number != place]
-        scores.append(BleuScale(others).score(matches))
-    return scores
-
-
-def _ngrams(words: Words) -> Counter[Words]:
-    return Counter(
-        [words[start : start + order] for order in range(1, MAX_ORDER + 1) for start in range(len(words) - order + 1)]
-    )
 
 
 # -- a run --------------------------------------------------------------------------------------------------------

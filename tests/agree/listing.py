@@ -46,6 +46,7 @@ def naive(words: Sequence[tuple[str, ...]], vectors: WordVectors | None) -> orac
             np.concatenate([e.vectors for e in both]),
             np.concatenate([e.known for e in both]),
             vectors.baseline,
+            [0, len(words[i]), len(numbered)],
         )
         rows: oracle.Matrix = square[: len(words[i]), len(words[i]) :].tolist()
         return oracle.restrained(words[i], words[j], rows, is_vetoed, round(SOFT.position * oracle.ONE))

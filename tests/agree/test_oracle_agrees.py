@@ -184,6 +184,7 @@ def test_lattices_of_words_with_vectors_are_the_oracles(position: float, engine:
                 np.concatenate([encoding.vectors for encoding in both]),
                 np.concatenate([encoding.known for encoding in both]),
                 0.0,
+                [0, len(words[i]), len(words[i]) + len(words[j])],
             )
             block = square[: len(words[i]), len(words[i]) :].tolist()
             return oracle.restrained(words[i], words[j], block, vetoed, round(position * oracle.ONE))

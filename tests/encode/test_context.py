@@ -262,8 +262,8 @@ def test_a_cache_does_not_mix_vectors_of_one_folder(folder: Path, tmp_path: Path
     for _ in range(2):
         for choice in ((None, True), (0.1, True), (None, False), (0.1, False)):
             encoder = with_vectors(folder, *choice)
-            with CachedEncoder(encoder, tmp_path / "cache") as cached:
-                assert cached.encode([WORDS])[0].vectors.tobytes() == encoder.encode([WORDS])[0].vectors.tobytes()
+            cached = CachedEncoder(encoder, tmp_path / "cache")
+            assert cached.encode([WORDS])[0].vectors.tobytes() == encoder.encode([WORDS])[0].vectors.tobytes()
     assert len(list((tmp_path / "cache").glob("*.sqlite"))) == 4
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from polyref.errors import InputError
 from polyref.score import sentence_bleu
-from polyref.score.diversity import diversity, self_bleu
+from polyref.score.diversity import diversity, leave_one_out, self_bleu
 
 WORDS = st.lists(st.sampled_from("abc"), max_size=9)
 
@@ -39,6 +39,7 @@ def test_the_same_output_again_and_again_has_the_highest_self_bleu():
 @given(st.lists(WORDS, min_size=2, max_size=7))
 def test_self_bleu_is_that_of_each_against_all_others(sentences):
     each = [sentence_bleu(one, [*sentences[:k], *sentences[k + 1 :]]) for k, one in enumerate(sentences)]
+    assert leave_one_out(sentences) == pytest.approx(each)
     assert self_bleu(sentences) == pytest.approx(sum(each) / len(each))
 
 

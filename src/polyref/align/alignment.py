@@ -162,18 +162,18 @@ def soft_similarity(
     vectors: npt.NDArray[np.float16],
     known: npt.NDArray[np.bool_],
     baseline: float,
-    starts: Sequence[int] = (),
+    starts: Sequence[int],
 ) -> Matrix:
     """The cosine of each two words' vectors, less what unrelated words have in common.
 
     (cos - b) / (1 - b); with a baseline b of 0 it is the plain cosine. A word without a vector is alike to itself
-    and to nothing else; a vector of length 0 is alike to nothing. With the `starts` of references, only words of an
-    earlier one (rows) against those of a later one: the rest is 0.
+    and to nothing else; a vector of length 0 is alike to nothing. Only words of an earlier reference (rows) are
+    compared with those of a later one: the rest is 0. `starts`: where each reference begins, and the last one ends.
     """
     numbers, exact = np.asarray(words), vectors.astype(np.float64)
     squares = np.einsum("ij,ij->i", exact, exact)
     scaled = _square(len(exact))
-    for rows, columns in _strips(starts) if starts else [(slice(None), slice(None))]:
+    for rows, columns in _strips(starts):
         products = exact[rows] @ exact[columns].T
         lengths = np.sqrt(squares[rows, None] * squares[None, columns])
         cosines: npt.NDArray[Any] = np.zeros_like(products)

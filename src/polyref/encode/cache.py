@@ -10,7 +10,7 @@ it at once, and one that is killed leaves it whole: what one call computed is th
 - A file that cannot be opened for writing is an OutputError; one that is damaged is an InputError that names it.
 - An entry that is damaged is computed and written again: each one carries a checksum.
 - What cannot be written during a run (the disk is full, another process holds the file for too long) is not kept,
-  but still returned; `trouble` says why, and writing is tried again after a minute.
+  but still returned. A warning says why, once; writing is tried again after a minute.
 - The encoder's hash is believed: if it names the model only, a folder carried to another kind of computer, or to other
   versions of the model's libraries, keeps the last bits that the first one computed.
 """
@@ -18,6 +18,7 @@ it at once, and one that is killed leaves it whole: what one call computed is th
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
 import re
 import sqlite3
@@ -26,7 +27,7 @@ import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from time import monotonic, sleep
-from typing import Any, Self
+from typing import Any
 from zlib import crc32
 
 import numpy as np
@@ -53,26 +54,27 @@ _DAMAGE = {
     *(sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR),
     *(sqlite3.SQLITE_TOOBIG, sqlite3.SQLITE_FORMAT, sqlite3.SQLITE_CONSTRAINT),
 }
+_log = logging.getLogger(__name__)
 
 
 class CachedEncoder:
     """An encoder whose encodings are kept in a folder; about `max_bytes` of them, then no more are added.
 
-    Each process opens its own. In a process forked off the one that opened it, and after `close`, it hands all
-    sentences to the encoder: SQLite's connections do not survive a fork.
+    Each process opens its own; the file is closed when it is no longer used. In a process forked off the one that
+    opened it, it hands all sentences to the encoder: SQLite's connections do not survive a fork.
     """
 
     def __init__(self, encoder: Encoder, folder: str | Path, *, max_bytes: int = MAX_BYTES):
         self.name, self.hash = encoder.name, encoder.hash
         self.path = _path(encoder, folder)  # of the file that holds the encodings
-        self.trouble: str | None = None  # why new encodings are not being kept; None while they are
         self._encoder = encoder
         self._max_bytes = max_bytes
         self._database = _open(self.path)
         self._process = os.getpid()
         self._lock = threading.Lock()
         self._add_again = 0.0
-        self._close = weakref.finalize(self, _close, self._database, self._process)
+        self._has_warned = False
+        weakref.finalize(self, _close, self._database, self._process)
 
     @property
     def baseline(self) -> float:
@@ -83,7 +85,7 @@ class CachedEncoder:
             self._encoder.check(sentences)
 
     def encode(self, sentences: Sequence[Sequence[str]]) -> list[Encoding]:
-        if not self._close.alive or os.getpid() != self._process:
+        if os.getpid() != self._process:
             return self._encoder.encode(sentences)
         keys = _keys(self.hash, sentences)
         encodings = self._find(dict.fromkeys(keys))
@@ -93,17 +95,6 @@ class CachedEncoder:
             self._add(computed)
             encodings |= computed
         return [encodings[key] for key in keys]
-
-    def close(self) -> None:
-        """Close the file. Without it, that happens when the encoder is no longer used."""
-        with self._lock:
-            self._close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
 
     def _find(self, keys: Iterable[bytes]) -> dict[bytes, Encoding]:
         """The encodings that the file has."""
@@ -125,7 +116,6 @@ class CachedEncoder:
         try:
             with self._lock, self._database:
                 self._database.execute("BEGIN IMMEDIATE")
-                self.trouble = None
                 self._database.executemany(_ADD, self._rows(computed))
         except sqlite3.Error as error:
             # Also if the file is damaged: what has been computed is worth more than an early error.
@@ -148,8 +138,10 @@ class CachedEncoder:
                 yield _pack(key, encoding)
 
     def _stop(self, reason: str) -> None:
-        self.trouble = f"{self.path}: new encodings are not kept ({reason})"
         self._add_again = monotonic() + _PAUSE
+        if not self._has_warned:
+            self._has_warned = True
+            _log.warning("%s: new encodings are not kept (%s)", self.path, reason)
 
 
 # -- an entry -------------------------------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ from polyref.encode import Choosy
 from polyref.errors import SettingsError
 from polyref.example import PseudoReference
 from polyref.judge.content import explain, is_clear
-from polyref.judge.seams import LIMIT, risks
+from polyref.judge.seams import LIMIT, SeamModel, risks
 from polyref.judge.usage import Usage
 from polyref.lattice import CAUSES, Found, Lattice, SearchSettings
 
@@ -44,7 +44,7 @@ CAUSES_IN_WORDS = {
 class LanguageModel(Protocol):
     """Anything that can tell how fluent sentences are; the same for a sentence whatever others are asked about.
 
-    To judge seams it also has a method `readings(sentences)` that gives a `Reading` for each.
+    To judge seams it is a `SeamModel`, too.
     """
 
     @property
@@ -71,7 +71,7 @@ class Reader:
     limit: float = LIMIT  # of the risk of seams
 
     def __post_init__(self) -> None:
-        if self.usage is not None and not hasattr(self.model, "readings"):
+        if self.usage is not None and not isinstance(self.model, SeamModel):
             problem = f"{self.model.name} tells nothing about single words"
             raise SettingsError(problem, "choose another language model, or do not judge seams", key="language_model")
 
@@ -98,8 +98,8 @@ class Reader:
         if self.margin is not None:
             fluencies = iter(self.model.fluency([words for own in sentences for words in own]))
         risky: Sequence[Sequence[float | None]] = [[None] * len(own) for own in sentences]
-        if self.usage is not None:
-            risky = risks(lattices, sentences, self.usage, self.model)  # type: ignore[arg-type]
+        if self.usage is not None and isinstance(self.model, SeamModel):
+            risky = risks(lattices, sentences, self.usage, self.model)
         found = []
         for floor, of_one in zip(floors, risky, strict=True):
             verdicts = []

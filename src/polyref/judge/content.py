@@ -60,8 +60,8 @@ def _compiled_rules(lattice: Lattice, usage: Usage, kernels: Any) -> Rules:
     rows = tables.rows(vocabulary)
     after = _NO_STATES if lattice.penalty is None else np.array(lattice.after, np.int32)
     words, starts = lattice.numbering.arrays
-    arcs, own = lattice.automaton.arrays[1], np.array(rows, np.int32)
-    rules, same, shared = kernels.content_rules(words, starts, after, arcs, own, *tables.arrays)
+    arcs, own, known = lattice.automaton.arrays[1], np.array(rows, np.int32), kernels.Tables(*tables.arrays)
+    rules, same, shared = kernels.content_rules(words, starts, after, arcs, own, known)
     if not tables.paired.isdisjoint(rows) or not lattice.text.fold_case:
         facts = list(map(facts_of, vocabulary))
         rules = np.concatenate([rules, numbered(_form(lattice, facts))])

@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from math import fsum
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -42,7 +42,8 @@ States = npt.NDArray[np.float32]
 Words = Sequence[str]
 
 
-class Reader(Protocol):
+@runtime_checkable
+class SeamModel(Protocol):
     """A language model that tells what it makes of each word; the same whatever other sentences are asked about."""
 
     def readings(self, sentences: Sequence[Sequence[str]]) -> list[Reading]: ...
@@ -53,7 +54,7 @@ def _weight(word: str, usage: Usage) -> float:
 
 
 def risks(
-    lattices: Sequence[Lattice], sentences: Sequence[Sequence[tuple[str, ...]]], usage: Usage, model: Reader
+    lattices: Sequence[Lattice], sentences: Sequence[Sequence[tuple[str, ...]]], usage: Usage, model: SeamModel
 ) -> list[list[float]]:
     """For each lattice, the risk of each of its sentences, to four digits. References are read once."""
     found: list[list[float]] = []

@@ -101,6 +101,7 @@ class Together:
         vocabulary = list(dict.fromkeys(words))
         numbers = dict(zip(vocabulary, range(len(vocabulary)), strict=True))
         starts = list(accumulate([len(tokens.words) for tokens in references], initial=0))
+        restrains = encodings is not None and (self.align.veto or self.align.position)
         chunk = kernels.Chunk(
             np.fromiter(map(numbers.__getitem__, words), np.int32, len(words)),
             np.array(starts, np.int64),
@@ -108,17 +109,12 @@ class Together:
             np.array(wanted, np.int64),
             word_hashes(vocabulary, self.search.seed),
             np.array(tables.rows(vocabulary), np.int32),
-            *self._restraints(vocabulary, is_soft=encodings is not None),
+            *(exclusions(vocabulary, self.align.veto) if restrains else (_NO_CODES, _NO_TABLE)),
             *_vectors(encodings),
         )
-        how, known = self._how(kernels, baseline), kernels.Tables(*tables.arrays)
+        how, known = self._how(kernels, baseline), self.engine.content.Tables(*tables.arrays)
         told, counts, path, after = kernels.choose_all(chunk, how, known)
         return list(self._results(examples, starts, told.tolist(), counts.T.tolist(), path, after.tolist()))
-
-    def _restraints(self, vocabulary: Sequence[str], *, is_soft: bool) -> tuple[npt.NDArray[Any], ...]:
-        if is_soft and (self.align.veto or self.align.position):
-            return exclusions(vocabulary, self.align.veto)
-        return _NO_CODES, _NO_TABLE
 
     def _how(self, kernels: Any, baseline: float) -> Any:
         return kernels.How(

@@ -221,7 +221,7 @@ def _alternatives(examples: Sequence[Sequence[frozenset[str]]], words: Sequence[
 
 
 class WordTables(dict[str, int]):
-    """The row of each word, made when it is first asked for; see the kernel for what the tables hold."""
+    """The row of each word, made when it is first asked for; the kernels' `Tables` tells what the tables hold."""
 
     def __init__(self, usage: Usage):
         super().__init__()
@@ -279,7 +279,7 @@ class WordTables(dict[str, int]):
 
     @property
     def arrays(self) -> tuple[npt.NDArray[Any], ...]:
-        """The tables, in the order in which the kernel takes them."""
+        """The tables, in the order in which the kernels' `Tables` has them."""
         if self._arrays is None:
             columns = (
                 self._flags, self._parts_first, self._of_word,

@@ -23,7 +23,6 @@ from polyref.text.tokens import is_mark
 MAX_WORDS = 10_000
 MAX_REFERENCES = 1000
 MAX_CHARACTERS = 1_000_000  # of 10,000 words, 100 each: what has more need not be cut to be refused
-_MOST_KNOWN = 1 << 16  # words of which is known whether they are punctuation
 _WORDS_AT_ONCE = 20_000  # that are encoded: more than most chunks have, and some 30 MB
 
 
@@ -87,20 +86,7 @@ class Numbering:
         if none:
             return np.zeros(len(self.vocabulary), np.bool_)
         # From a bytearray, because the kernels take only arrays that could be written to.
-        return np.frombuffer(bytearray(map(_MARKS.__getitem__, self.vocabulary)), np.bool_)
-
-
-class _Marks(dict[str, bool]):
-    """Whether each word is punctuation, found out when it is first asked for; forgotten when they are many."""
-
-    def __missing__(self, word: str) -> bool:
-        if len(self) >= _MOST_KNOWN:
-            self.clear()
-        self[word] = known = is_mark(word)
-        return known
-
-
-_MARKS = _Marks()
+        return np.frombuffer(bytearray(map(is_mark, self.vocabulary)), np.bool_)
 
 
 def check_encoder(align: AlignSettings, encoder: object | None) -> None:

@@ -49,7 +49,7 @@ class Writer:
         # No word holds a line's end, so all sentences are written in one go.
         if not self._plain:
             return "".join(self._written(path)).split("\n")[:-1]
-        together = _joined(self._plain_pieces, path)
+        together = "".join(itemgetter(*path)(self._plain_pieces)) if path else ""
         texts = together.split("\n")[:-1]
         # In plain references, a mark ends a sentence. Where it no longer does, another sentence opens behind it.
         if ends_inside(together):
@@ -129,10 +129,7 @@ class Writer:
     @cached_property
     def _plain_pieces(self) -> list[str]:
         """Each arc's word with the space before it, for plain references: it takes it along, wherever it lands."""
-        spaces = chain.from_iterable([tokens.spaces for tokens in self.references])
-        pieces = list(map(add, spaces, chain.from_iterable([tokens.surfaces for tokens in self.references])))
-        if not _begin_alike(self.references):
-            _spell_openers(pieces, self._firsts, self.after)
+        pieces = list(map(add, self._spaces, plain_words([self.references], self.after)))
         return [*[pieces[place] for place in self.origin], "\n"]
 
     # -- one word behind another ------------------------------------------------------------------------------
@@ -333,10 +330,6 @@ def _spell_openers(pieces: list[str], firsts: dict[int, Tokens], after: Sequence
         surface = _most_frequent([pieces[place] for place in places])
         for place in places:
             pieces[place] = surface
-
-
-def _joined(pieces: Sequence[str], path: Sequence[int]) -> str:
-    return "".join(itemgetter(*path)(pieces)) if path else ""
 
 
 def _most_frequent(forms: Sequence[str]) -> str:

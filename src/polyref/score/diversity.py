@@ -70,23 +70,29 @@ def self_bleu(sentences: Sequence[Sequence[str]]) -> float | None:
     """The mean sentence BLEU of each sentence against all others; None if there are no others."""
     if len(sentences) < 2:
         return None
-    lengths = sorted(map(len, sentences))
-    counts = [[Counter(_ngrams(tuple(words), n)) for n in range(1, MAX_ORDER + 1)] for words in sentences]
-    most: dict[Words, tuple[int, int]] = {}  # the two largest counts of each n-gram
-    for gram, count in chain.from_iterable(one.items() for orders in counts for one in orders):
-        first, second = most.get(gram, (0, 0))
-        most[gram] = (count, first) if count > first else (first, max(second, count))
     total = 0.0
-    for words, orders in zip(sentences, counts, strict=True):
-        found = [sum(_clipped(count, most[gram]) for gram, count in one.items()) for one in orders]
-        place = bisect_left(lengths, len(words))
-        # The lengths of the others: only neighbours can be the closest one.
-        others = lengths[max(0, place - 1) : place] + lengths[place + 1 : place + 2]
-        total += BleuScale(others).score(Matches(len(words), (found[0], found[1], found[2], found[3])))
+    for score in leave_one_out(sentences):  # sum() gives other last digits from Python 3.12 on
+        total += score
     return total / len(sentences)
 
 
-def _clipped(count: int, most: tuple[int, int]) -> int:
-    """Matches of an n-gram that a sentence has `count` times; `most` holds its own count too."""
-    first, second = most
-    return min(count, second if count == first else first)
+def leave_one_out(sentences: Sequence[Sequence[str]]) -> list[float]:
+    """The sentence BLEU of each sentence against all the others, 0 to 100."""
+    lengths = sorted(map(len, sentences))
+    orders = range(1, MAX_ORDER + 1)
+    counts = [Counter(chain.from_iterable([_ngrams(tuple(words), n) for n in orders])) for words in sentences]
+    most: dict[Words, tuple[int, int]] = {}  # the two largest counts of each n-gram
+    for gram, count in chain.from_iterable(one.items() for one in counts):
+        first, second = most.get(gram, (0, 0))
+        most[gram] = (count, first) if count > first else (first, max(second, count))
+    scores = []
+    for words, grams in zip(sentences, counts, strict=True):
+        found = [0] * MAX_ORDER
+        for gram, count in grams.items():
+            first, second = most[gram]
+            found[len(gram) - 1] += min(count, second if count == first else first)
+        place = bisect_left(lengths, len(words))
+        # The lengths of the others: only neighbours can be the closest one.
+        others = lengths[max(0, place - 1) : place] + lengths[place + 1 : place + 2]
+        scores.append(BleuScale(others).score(Matches(len(words), (found[0], found[1], found[2], found[3]))))
+    return scores

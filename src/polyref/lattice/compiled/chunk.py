@@ -7,12 +7,12 @@ per example.
 from typing import NamedTuple
 
 import numpy as np
-from numba import boolean, float64, int32, int64, types, uint8, uint16, uint64
+from numba import boolean, float64, int32, int64, types, uint16, uint64
 
 from polyref.align.kernels import restrain, soft_similarity
 from polyref.compiled import kernel
 from polyref.lattice.compiled.automaton import ORIGIN, compress
-from polyref.lattice.compiled.content import IS_MARK, IS_PAIRED, content_rules
+from polyref.lattice.compiled.content import IS_MARK, IS_PAIRED, content_rules, tables_type
 from polyref.lattice.compiled.ranking import LENGTH, ORDER
 from polyref.lattice.compiled.search import FINE, search
 from polyref.score.kernels import MAX_ORDER
@@ -34,7 +34,7 @@ class Chunk(NamedTuple):
     firsts: int64[::1]  # the first reference of each example
     wanted: int64[::1]  # sentences of each example
     hashes: uint64[::1]  # of each word
-    rows: int32[::1]  # of each word in the tables of content_rules
+    rows: int32[::1]  # of each word in the tables of content.py
     codes: int64[::1]  # of each word, for restrain; none if nothing is restrained
     contrasts: boolean[:, ::1]
     halves: uint16[:, ::1]  # the vectors of all words; none for hard alignment
@@ -57,22 +57,6 @@ class How(NamedTuple):
     most_listed: int64  # sentences; of more, not all are looked at
     most_bounds: int64
     most_words: int64  # of an example
-
-
-class Tables(NamedTuple):
-    """What is known of words: see content_rules."""
-
-    word_flags: uint8[::1]
-    parts_first: int32[::1]
-    parts: int32[::1]
-    part_flags: uint8[::1]
-    stems: int32[::1]
-    letters_first: int32[::1]
-    letters: int32[::1]
-    local: int32[::1]
-    others_first: int64[::1]
-    others: int32[::1]
-    evidence: float64[::1]
 
 
 def type_of(fields):
@@ -151,16 +135,6 @@ def add_closest(sentences, starts):
         sentences[k, CLOSEST] = closest
 
 
-@kernel("int32[::1](int32[::1], int64)")
-def with_room(numbers, needed):
-    if needed <= len(numbers):
-        return numbers
-    larger = np.empty(2 * needed, np.int32)
-    for k in range(len(numbers)):
-        larger[k] = numbers[k]
-    return larger
-
-
 @kernel("uint8[::1](int32[::1], uint8[::1], uint8[::1])")
 def written(path, letters, marks):
     """The sentences of a path, -1 and a line's end behind each: words with spaces between them, but none before a mark.
@@ -219,9 +193,7 @@ def written(path, letters, marks):
     return text.view(np.uint8)[1 : 8 * full + used + 1]
 
 
-@kernel(
-    types.Tuple([int64[:, ::1], int64[:, ::1], int32[::1], int32[::1]])(type_of(Chunk), type_of(How), type_of(Tables))
-)
+@kernel(types.Tuple([int64[:, ::1], int64[:, ::1], int32[::1], int32[::1]])(type_of(Chunk), type_of(How), tables_type))
 def choose_all(chunk, how, tables):
     """The best new sentences of each example.
 
@@ -273,11 +245,8 @@ def choose_all(chunk, how, tables):
             continue
         rules = same = shared = nothing
         if how.judged:
-            rules, same, shared = content_rules(
-                words, starts, own_after if len(similarity) else nothing, arcs, rows,
-                tables.word_flags, tables.parts_first, tables.parts, tables.part_flags, tables.stems,
-                tables.letters_first, tables.letters, tables.local, tables.others_first, tables.others, tables.evidence,
-            )  # fmt: skip
+            linked = own_after if len(similarity) else nothing
+            rules, same, shared = content_rules(words, starts, linked, arcs, rows, tables)
         is_listed, floors = count <= how.most_listed, np.ones(len(words) + 1, np.int64)
         hashes, marks = chunk.hashes[vocabulary], flags & IS_MARK != 0
         status, counts, arcs_found, nodes, exact, left_out = search(
@@ -305,7 +274,9 @@ def choose_all(chunk, how, tables):
             for column in range(counts.shape[1]):
                 sentences[found, column] = counts[k, column]
             found += 1
-        path = with_room(path, used + len(arcs_found))
+        needed = used + len(arcs_found)
+        if needed > len(path):
+            path = np.concatenate((path, np.empty(needed, np.int32)))
         for arc in arcs_found:
             origin = arcs[arc, ORIGIN] if arc >= 0 else -1
             path[used] = origin + shift[origin] if arc >= 0 else -1

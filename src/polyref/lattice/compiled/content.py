@@ -1,18 +1,41 @@
 """Compiled: the rules of content of an example, from what is known of its words.
 
-The plain twin is judge/content.py; the tables of words are made by judge/tables.py.
+The plain twin is judge/content.py; the tables of words are made by judge/usage.py.
 """
 
+from typing import NamedTuple
+
 import numpy as np
+from numba import boolean, float64, int32, int64, types, uint8
 
 from polyref.compiled import kernel
 from polyref.lattice.compiled.automaton import ARC_WORD
 from polyref.lattice.compiled.rules import HEADER, NO_LIMIT, TWICE
+from polyref.score.kernels import borrowed
 
 NEGATES, IS_MARK, IS_PAIRED = 1, 2, 4  # bits of what is known of a word
 MAY_REPEAT, OFTEN_REPEATED = 1, 2  # bits of what is known of a part of a word
 STEM, ENDING = 4, 3  # letters, as the plain twin has them
 PART, OF_WORD, NEXT = 0, 1, 2  # the columns of what is spelled
+
+
+class Tables(NamedTuple):
+    """What is known of words and of their parts, one row for each."""
+
+    word_flags: uint8[::1]
+    parts_first: int32[::1]  # where the parts of each word begin
+    parts: int32[::1]
+    part_flags: uint8[::1]
+    stems: int32[::1]  # the number of the stem of each part; -1 for none
+    letters_first: int32[::1]  # where the letters of each part begin
+    letters: int32[::1]
+    local: int32[::1]  # the place of each part in an example; -1 everywhere before and after a kernel
+    others_first: int64[::1]  # where those begin that stand for each part
+    others: int32[::1]
+    evidence: float64[::1]  # of each of these
+
+
+tables_type = types.NamedTuple(list(Tables.__annotations__.values()), Tables)
 
 
 @kernel("boolean(int32[::1], int32[::1], int64, int64)")
@@ -38,12 +61,11 @@ def comes_before(letters, letters_first, a, b):
     return size < other
 
 
-@kernel(
-    "boolean[:, ::1](int32[::1], int64[::1], int64, int32[::1], int32[::1], int32[::1], int32[::1],"
-    " int64[::1], int32[::1], float64[::1])"
-)
-def relate(known, holding, size, stems, letters_first, letters, local, others_first, others, evidence):
+@kernel(boolean[:, ::1](int32[::1], int64[::1], int64, tables_type))
+def relate(known, holding, size, tables):
     """Which parts count as the same: those of one stem, and alternatives with enough evidence."""
+    tables = borrowed(tables)
+    stems, letters, letters_first = tables.stems, tables.letters, tables.letters_first
     alike = np.zeros((len(known), len(known)), np.bool_)
     for p in range(len(known)):
         row = known[p]
@@ -51,10 +73,10 @@ def relate(known, holding, size, stems, letters_first, letters, local, others_fi
             for other in range(p):
                 if stems[known[other]] == stems[row] and is_one_stem(letters, letters_first, row, known[other]):
                     alike[p, other] = alike[other, p] = True
-        if row < len(others_first) - 1:
-            for k in range(others_first[row], others_first[row + 1]):
-                other = local[others[k]]
-                if other >= 0 and holding[p] * holding[other] <= evidence[k] * size:
+        if row < len(tables.others_first) - 1:
+            for k in range(tables.others_first[row], tables.others_first[row + 1]):
+                other = tables.local[tables.others[k]]
+                if other >= 0 and holding[p] * holding[other] <= tables.evidence[k] * size:
                     alike[p, other] = True
     return alike
 
@@ -85,13 +107,15 @@ def join_linked(words, starts, after, spelled_first, spelled, flags, alike):
         begin = end
 
 
-@kernel("Tuple((int32[::1], int32[:, ::1], int32[::1], int32[::1]))(int32[::1], int32[::1], int32[::1], int32[::1])")
-def spell(rows, parts_first, parts, local):
+@kernel(types.Tuple([int32[::1], int32[:, ::1], int32[::1], int32[::1]])(int32[::1], tables_type))
+def spell(rows, tables):
     """Which words have which parts, and which parts there are, in the order in which they are met.
 
     Returns where the parts of each word begin; for each of them the part, its word, and where the same part comes next
     (-1: nowhere); where each part comes first; the row of each part.
     """
+    tables = borrowed(tables)
+    parts_first, parts, local = tables.parts_first, tables.parts, tables.local
     first = np.zeros(len(rows) + 1, np.int32)
     for v in range(len(rows)):
         first[v + 1] = first[v] + parts_first[rows[v] + 1] - parts_first[rows[v]]
@@ -230,31 +254,25 @@ def add_negations(rules, place, words, starts, rows, word_flags):
 
 
 @kernel(
-    "Tuple((int32[::1], int32[::1], int32[::1]))"
-    "(int32[::1], int64[::1], int32[::1], int32[:, ::1], int32[::1],"
-    " uint8[::1], int32[::1], int32[::1], uint8[::1], int32[::1], int32[::1], int32[::1], int32[::1],"
-    " int64[::1], int32[::1], float64[::1])"
+    types.Tuple([int32[::1], int32[::1], int32[::1]])(
+        int32[::1], int64[::1], int32[::1], int32[:, ::1], int32[::1], tables_type
+    )
 )
-def content_rules(
-    words, starts, after, arcs, rows,
-    word_flags, parts_first, parts, part_flags, stems, letters_first, letters, local,
-    others_first, others, evidence,
-):  # fmt: skip
+def content_rules(words, starts, after, arcs, rows, tables):
     """The rules, as Rules.arrays has them; for each word its own number, -1 for punctuation; what most references say.
 
-    `after` is empty for hard alignment. `rows` has for each word of the example its row in the tables: word_flags, its
-    parts (parts_first, parts). Of each part: flags, the number of its stem (-1 for none), its letters, its place in
-    this example (local, which is -1 everywhere before and after), and what stands for it with the evidence (others).
+    `after` is empty for hard alignment. `rows` has for each word of the example its row in the tables.
     """
+    tables = borrowed(tables)
     size = len(starts) - 1
-    spelled_first, spelled, heads, known = spell(rows, parts_first, parts, local)
+    spelled_first, spelled, heads, known = spell(rows, tables)
     count = len(known)
     columns, holding, on_arcs = say_parts(words, starts, arcs, spelled, len(rows), count)
-    alike = relate(known, holding, size, stems, letters_first, letters, local, others_first, others, evidence)
+    alike = relate(known, holding, size, tables)
     for p in range(count):
-        local[known[p]] = -1
+        tables.local[known[p]] = -1
     if len(after):
-        join_linked(words, starts, after, spelled_first, spelled, part_flags[known], alike)
+        join_linked(words, starts, after, spelled_first, spelled, tables.part_flags[known], alike)
 
     rules = np.empty((count + 2) * (len(spelled) + len(rows) + 2 * HEADER), np.int32)
     shared = np.empty((count + 1) * (len(spelled) + 2), np.int32)
@@ -264,15 +282,15 @@ def content_rules(
     group, spellings = np.empty(count, np.int32), np.empty(len(spelled), np.int32)
     sums = np.empty(size, np.int64)
     for p in range(count):
-        members = gather_group(alike, known, letters, letters_first, group, p)
+        members = gather_group(alike, known, tables.letters, tables.letters_first, group, p)
         if members == 1 and on_arcs[p] == 1 and 2 * holding[p] <= size:
             continue  # what most words are
         sums[:] = 0
         most, _ = add_column(columns, sums, p)
-        is_bound = on_arcs[p] > most and part_flags[known[p]] & MAY_REPEAT == 0
+        is_bound = on_arcs[p] > most and tables.part_flags[known[p]] & MAY_REPEAT == 0
         first = known_group(alike, limits, p) if members > 1 else p
         if members == 1:
-            if 2 * holding[p] > size and part_flags[known[p]] & OFTEN_REPEATED == 0:
+            if 2 * holding[p] > size and tables.part_flags[known[p]] & OFTEN_REPEATED == 0:
                 length = add_words(spelled, heads, p, spellings, 0)
                 shared_place = add_shared(shared, shared_place, holding[p], spellings, length)
         elif first < p:
@@ -296,8 +314,8 @@ def content_rules(
             length = add_words(spelled, heads, p, spellings, 0)
             limit = most if is_bound else np.int64(NO_LIMIT)
             place = add_rule(rules, place, np.int64(holding[p] == size), limit, spellings, length)
-    place = add_negations(rules, place, words, starts, rows, word_flags)
+    place = add_negations(rules, place, words, starts, rows, tables.word_flags)
     same = np.empty(len(rows), np.int32)
     for v in range(len(rows)):
-        same[v] = -1 if word_flags[rows[v]] & IS_MARK else v
+        same[v] = -1 if tables.word_flags[rows[v]] & IS_MARK else v
     return rules[:place].copy(), same, shared[: shared_place if shared_place > 1 else 0].copy()
