@@ -112,11 +112,13 @@ def test_stages_before_the_last_are_shared_by_cells_and_seeds(read):
     assert all(two.stage.run.init_from == one.stage.run.output for one, two in jobs)
 
 
-def test_a_seed_is_for_all_stages_where_the_grid_says_so(read):
-    Path("recipe.toml").write_text(RECIPE + "[[stage]]\nname='one'\n[[stage]]\nname='two'\n")
-    grid = read("recipe='recipe.toml'\noutput='out'\nseeds=[1, 2]\nall_stages=true\n[axis.a]\nx={}\n")
-    assert [[job.stage.run.seed for job in grid.jobs(0, seed)] for seed in (1, 2)] == [[1, 1], [2, 2]]
-    assert len({grid.jobs(0, seed)[0].name for seed in (1, 2)}) == 2
+@pytest.mark.parametrize(("count", "seeds"), [(1, [0, 0, 5]), (2, [0, 5, 5]), (3, [5, 5, 5]), (9, [5, 5, 5])])
+def test_a_seed_is_for_as_many_stages_as_the_grid_says(read, count, seeds):
+    Path("recipe.toml").write_text(RECIPE + "".join(f"[[stage]]\nname='{name}'\n" for name in ("a", "b", "c")))
+    grid = read(f"recipe='recipe.toml'\noutput='out'\nseeds=[5, 6]\nseeded_stages={count}\n[axis.a]\nx={{}}\n")
+    assert [job.stage.run.seed for job in grid.jobs(0, 5)] == seeds
+    shared = [one.name == other.name for one, other in zip(grid.jobs(0, 5), grid.jobs(0, 6), strict=True)]
+    assert shared == [seed == 0 for seed in seeds]
 
 
 def test_cells_that_differ_in_a_picked_axis_are_one_group(read):

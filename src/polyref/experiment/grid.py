@@ -53,7 +53,7 @@ class GridSection:
     output: str = required("Folder for models, expanded files and, unless they have their own, records.")
     records: str = setting("", "Folder for the records.", unset="records, in output")
     seeds: tuple[int, ...] = setting((1,), "Every cell is trained once with each of them.")
-    all_stages: bool = setting(False, "Seeds are for all stages of a recipe, not for the last alone.")
+    seeded_stages: int = setting(1, "Stages of a recipe that seeds are for, counted from the last.", at_least=1)
     pick: tuple[str, ...] = setting((), "Axes that validation chooses from, with the first seed.")
 
     def check_together(self) -> None:
@@ -107,11 +107,12 @@ class Grid:
         return list(found.values())
 
     def jobs(self, cell: int, seed: int) -> list[Job]:
-        """The stages of a cell. Unless all have the seed, those before the last are trained once, for all seeds."""
+        """The stages of a cell. Those that seeds are not for are trained once, for all seeds."""
         found: list[Job] = []
-        *earlier, last = self.recipes[cell].stages
-        before_last = [stage.seeded(seed) for stage in earlier] if self.top.all_stages else earlier
-        for stage in (*before_last, last.seeded(seed)):
+        stages = self.recipes[cell].stages
+        for left, stage in zip(range(len(stages), 0, -1), stages, strict=True):
+            if left <= self.top.seeded_stages:
+                stage = stage.seeded(seed)
             before = found[-1] if found else None
             start = before.name if before else stage.run.init_from
             name = fingerprint(_chosen(stage), stage.expands, start, list(_sizes(stage)))
