@@ -88,11 +88,14 @@ bench: .venv/dev
 align-eval: .venv/dev
 	$(BIN)/python -m benchmarks.alignment
 
-# Tables and figures, drawn anew from the records in results/.
+# Tables and figures, drawn anew from the records in results/. docs/results.md shows three of the figures.
 RECORDS := $(dir $(wildcard results/*/grid.json))
 paper: .venv/dev
 	@test -n "$(RECORDS)" || { echo "results/ holds no records yet; run polyref experiment on a grid of grids/study"; exit 2; }
 	$(BIN)/polyref report $(RECORDS) --output docs/report
+	cp docs/report/flickr8k-table4-curves-1.svg docs/pictures/results-methods.svg
+	cp docs/report/flickr8k-table4-curves-2.svg docs/pictures/results-numbers.svg
+	cp docs/report/e2e-techniques-curves-1.svg docs/pictures/results-techniques.svg
 
 clean:
 	rm -rf .venv build
