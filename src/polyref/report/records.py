@@ -276,11 +276,11 @@ def _axes(grid: _Table) -> dict[str, tuple[str, ...]]:
     return {axis: tuple(table.list_of(axis, str)) for axis in table.content}
 
 
-def _cell(table: _Table, axes: Mapping[str, Sequence[str]], cure: str = "") -> dict[str, str]:
+def _cell(table: _Table, axes: Mapping[str, Sequence[str]]) -> dict[str, str]:
     cell = {axis: table.get(axis, str) for axis in table.content}
     for axis, value in cell.items():
         if value not in axes.get(axis, ()):
-            table.refuse(f'"{table.at}{axis}" is "{value}", which "axes" of {GRID} does not have', cure)
+            table.refuse(f'"{table.at}{axis}" is "{value}", which "axes" of {GRID} does not have')
     return cell
 
 
