@@ -74,6 +74,7 @@ trust: .venv/dev
 	OMP_NUM_THREADS=1 $(BIN)/python tests/trust/fuzz.py --minutes $(MINUTES)
 	OMP_NUM_THREADS=1 $(BIN)/python tests/trust/signals.py --times $(TIMES)
 	OMP_NUM_THREADS=1 $(BIN)/python tests/trust/resume.py --times $(TIMES)
+	POLYREF_KILLS=$(TIMES) OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/experiment/test_running.py -k killed
 
 # The tests that need the extra ray: two nodes on this machine.
 scale-test: .venv/dev

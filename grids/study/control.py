@@ -38,4 +38,4 @@ def control(recipe: str, changes: list[str], folder: Path, seed: int = 0) -> Ite
 if __name__ == "__main__":
     recipe, output, *changes = sys.argv[1:]
     with tempfile.TemporaryDirectory() as folder:
-        print(write(control(recipe, changes, Path(folder)), output))
+        write(control(recipe, changes, Path(folder)), output)

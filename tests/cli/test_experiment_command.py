@@ -49,6 +49,15 @@ def test_some_cells_are_trained_and_their_scores_shown(run, grid: Path):
     assert "left with 1 at a time" in run("experiment", grid, "--dry-run").out.decode()
 
 
+def test_what_was_tested_on_another_test_set_is_not_done(run, grid: Path):
+    grid.write_text("recipe='recipe.toml'\noutput='out'\n[set]\ndata.test='test.jsonl'\n")
+    test = Path(made_up.write(Path("test.jsonl"), made_up.records(4, seed=2)))
+    assert run("experiment", grid).code == 0
+    assert "only  1 of 1" in run("experiment", grid, "--status").out.decode()
+    test.write_text("".join(test.read_text().splitlines(keepends=True)[:3]))
+    assert "only  0 of 1" in run("experiment", grid, "--status").out.decode()
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

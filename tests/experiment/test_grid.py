@@ -177,6 +177,8 @@ def test_a_cell_of_the_report_leaves_out_what_validation_picks(read):
             AXES + "[report]\nrows=['method']\ncolumns=['align']\n",
             "report.rows and columns do not tell first-1-hard",
         ),
+        (AXES + "[report]\npairs=[{method='first'}]\n", "report.pairs is not a list; write it as pairs = [...]"),
+        (AXES + "[report]\npairs=[[]]\n", "report.pairs holds what is not two cells; name two different ones in each"),
         (AXES + "[report]\nbaseline=['first']\n", "report.baseline is not a table; write it as baseline = {...}"),
         (AXES + "[report]\nbaseline={method='first'}\n", "report.baseline is first, which several cells are"),
         (AXES + "[report]\ntest=[{method='all', references=1}]\n", "report.test.method.all is not a known value"),

@@ -280,6 +280,30 @@ def test_a_comparison_is_over_the_seeds_of_both(records: Records):
     assert len(table.rows) == 6  # three cells beside the baseline, two metrics
 
 
+def test_named_pairs_are_compared_as_well(tmp_path: Path):
+    planned = grid()
+    first, best = {"method": "first", "references": "1"}, {"method": "shuffle", "references": "20", "align": "soft"}
+    planned["report"]["pairs"] = [[best, first]]
+    found = read_records(write_records(tmp_path / "records", planned))
+    table = tables.comparisons_table(found)
+    assert table is not None
+    assert len(table.rows) == 8  # those with the baseline, and one pair by two metrics
+    cells = [[run.test.scores["bleu"] for run in group.tested if run.test] for group in found.pairs[0]]
+    assert table.numbers[-2]["difference"] == pytest.approx(fmean(cells[0]) - fmean(cells[1]), abs=1e-3)
+    assert [one["against"] for one in table.numbers] == ["sample-one-5"] * 6 + ["first-1"] * 2
+    assert lines(table)[-2].split(" | ")[:5] == ["20", "shuffle", "soft", "method first, references 1", "BLEU"]
+
+
+def test_pairs_alone_make_a_table(tmp_path: Path):
+    planned = grid()
+    first, best = {"method": "first", "references": "1"}, {"method": "shuffle", "references": "20", "align": "soft"}
+    planned["report"]["pairs"] = [[best, first]]
+    del planned["report"]["baseline"]
+    table = tables.comparisons_table(read_records(write_records(tmp_path / "records", planned)))
+    assert table is not None
+    assert len(table.rows) == 2
+
+
 def test_statistics_that_are_none_are_refused_with_their_file(tmp_path: Path):
     folder = write_records(tmp_path / "records")
     tested = read_tested(folder, "first-1-seed1.json")

@@ -91,8 +91,9 @@ def _status(run: Run) -> dict[str, Any]:
     from polyref.experiment.grid import cell_name
 
     seeds, cells = run.grid.top.seeds, []
+    done = [(cell, seed) for cell, seed, task in run.wanted() if run.has_record(cell, seed, task)]
     for cell in run.cells:
-        records = [record for seed in seeds if (record := run.record(cell, seed)) is not None]
+        records = [record for seed in seeds if (cell, seed) in done and (record := run.record(cell, seed)) is not None]
         best = _means([_scores(record["best"]) for record in records])
         tested = _means([_scores(record["test"]) for record in records if record["test"] is not None])
         name = cell_name(run.grid.cells[cell])

@@ -37,7 +37,7 @@ ALL = "all"
 _LONGEST = 200  # letters of a cell's name, which is the name of a file
 # Reports have these beside the axes of a grid.
 _TAKEN = ["metric", "mean", "deviation", "gain", "seeds", "baseline_seeds", "best_updates", "updates", "epochs"]
-_TAKEN += ["difference", "low", "high", "p_bootstrap", "p_randomisation"]
+_TAKEN += ["against", "difference", "low", "high", "p_bootstrap", "p_randomisation"]
 # What does not change the weights, or is told otherwise.
 _NO_MATTER = [("run", "output"), ("run", "init_from"), ("run", "threads"), ("run", "device")]
 _NO_MATTER += [("fit", "tensorboard"), ("fit", "save_every"), ("data", "test")]

@@ -53,7 +53,7 @@ def layout_of(
 ) -> dict[str, Any]:
     """What is given, checked; cells leave out what validation picks. `scores`: those of validation, where known."""
     content = dict(given)
-    baseline, test, curves = (content.pop(key, None) for key in ("baseline", "test", "curves"))
+    baseline, test, pairs, curves = (content.pop(key, None) for key in ("baseline", "test", "pairs", "curves"))
     found: dict[str, Any] = {key: value for key, value in contents(build(ReportSection, content)).items() if value}
     for key in ("rows", "columns"):
         with within(key):
@@ -69,6 +69,8 @@ def layout_of(
         found["baseline"] = _cell(baseline, "baseline", axes, groups, pick)
     if test is not None:
         found["test"] = [_cell(one, "test", axes, groups, pick) for one in _list(test, "test")]
+    if pairs is not None:
+        found["pairs"] = [_pair(one, axes, groups, pick) for one in _list(pairs, "pairs")]
     figures = [table_of(one, "curves", inline=True) for one in _list([] if curves is None else curves, "curves")]
     with within("curves"):
         figures = [_curve(one, axes, pick, scores) for one in figures]
@@ -106,6 +108,13 @@ def _cell(given: Any, key: str, axes: Axes, groups: Sequence[Cell], pick: Collec
         problem = f"is {cell_name(cell)}, which {'several cells are' if fitting else 'no cell is'}"
         raise SettingsError(problem, "name one of the cells", key=key)
     return cell
+
+
+def _pair(given: Any, axes: Axes, groups: Sequence[Cell], pick: Collection[str]) -> list[Cell]:
+    both = [_cell(one, "pairs", axes, groups, pick) for one in _list(given, "pairs")]
+    if len(both) != 2 or both[0] == both[1]:
+        raise SettingsError("holds what is not two cells", "name two different ones in each", key="pairs")
+    return both
 
 
 def _chosen_values(given: Any, key: str, axes: Axes) -> Cell:

@@ -161,11 +161,28 @@ def _extra(sources: list[Any], texts: list[str], references: list[list[str]]) ->
 
 
 def write_grid(grid: Grid, cells: Sequence[int]) -> None:
-    """What the grid is, and what its data are. Those of `cells` are there; those of other cells may not be."""
+    """What the grid is, and what its data are. Those of `cells` are there; what is not stays as it was written where it
+    was there."""
+    path = grid.records / "grid.json"
+    before = read_json(path) or {}
     stages = [recipe.stages[-1] for recipe in grid.recipes]
     made = [cell for cell in range(len(grid.cells)) if cell in cells or _is_made(grid, cell)]
+    absent = [cell for cell in range(len(grid.cells)) if cell not in made]
+    jobs, data, expansions = _jobs(grid), _data(grid, made), _expansions(grid, made)
+    known = before.get("jobs", {})
+    lost = {
+        record_path(grid, grid.cells[cell], seed).stem
+        for cell in absent
+        for seed in grid.top.seeds
+        if not _has_files(grid, cell)  # without which nobody can tell whether a record is of this grid
+    }
+    if all(known.get(name) == job for name, job in jobs.items() if name not in lost):
+        jobs |= {name: known[name] for name in lost & known.keys()}
+        data = max(data, before.get("data", []), key=len)
+        names = [grid.cells[cell] for cell in absent]
+        expansions += [one for one in before.get("expansions", []) if all(cell in names for cell in one["cells"])]
     write_json(
-        grid.records / "grid.json",
+        path,
         {
             "name": grid.name,
             "axes": grid.axes,
@@ -174,9 +191,9 @@ def write_grid(grid: Grid, cells: Sequence[int]) -> None:
             "pick": grid.top.pick,
             "goal": stages[0].validation.goal,
             "report": {"title": grid.name, "metrics": stages[0].validation.metrics, **grid.report},
-            "jobs": _jobs(grid),
-            "data": _data(grid, made),
-            "expansions": _expansions(grid, made),
+            "jobs": jobs,
+            "data": data,
+            "expansions": expansions,
         },
     )
 
@@ -196,13 +213,18 @@ def _jobs(grid: Grid) -> dict[str, dict[str, str]]:
 
 
 def _is_made(grid: Grid, cell: int) -> bool:
-    """Whether all data of a cell are there."""
-    recipe = grid.recipes[cell]
+    """Whether all data of a cell are there, expanded."""
+    return _has_files(grid, cell) and all(
+        expanded(stage, grid.output, make=False) for stage in grid.recipes[cell].stages
+    )
+
+
+def _has_files(grid: Grid, cell: int) -> bool:
     try:
-        check_files(recipe)
-        return all(expanded(stage, grid.output, make=False) for stage in recipe.stages)
+        check_files(grid.recipes[cell])
     except InputError:
         return False
+    return True
 
 
 def _data(grid: Grid, cells: Sequence[int]) -> list[dict[str, Any]]:

@@ -148,6 +148,7 @@ class Records:
     metrics: tuple[str, ...]
     groups: tuple[Group, ...]
     baseline: Group | None
+    pairs: tuple[tuple[Group, Group], ...]  # that are compared besides
     test: tuple[Group, ...]
     curves: tuple[Curves, ...]
     data: tuple[Part, ...]
@@ -195,6 +196,7 @@ def read_records(folder: str | Path) -> Records:
     others = {axis for cell in cells for axis in cell} - {*pick}
     columns = layout.get("columns", ())
     test = tuple(_group(cell, groups) for cell in layout.get("test", ()))
+    pairs = tuple((_group(one, groups), _group(other, groups)) for one, other in layout.get("pairs", ()))
     return Records(
         file=str(place / GRID),
         name=grid.get("name", str),
@@ -208,6 +210,7 @@ def read_records(folder: str | Path) -> Records:
         metrics=layout["metrics"],
         groups=tuple(groups),
         baseline=_group(layout["baseline"], groups) if "baseline" in layout else None,
+        pairs=pairs,
         test=test or tuple(group for group in groups if group.tested),
         curves=tuple(Curves(**{"metric": goal, **one}) for one in layout.get("curves", ())),
         data=tuple(_part(one) for one in grid.tables("data")),

@@ -1,8 +1,8 @@
 """The tables of the paper, from records.
 
 In:   the records of a grid.
-Out:  tables: data (Table 1), validation (Tables 2 and 4), test (Tables 3 and 5), comparisons with the baseline, and
-      what expansion gave.
+Out:  tables: data (Table 1), validation (Tables 2 and 4), test (Tables 3 and 5), comparisons of cells, and what
+      expansion gave.
 Not:  how a table is written (forms.py), figures (figures.py), the case study (case.py).
 """
 
@@ -15,6 +15,7 @@ from statistics import fmean, stdev
 from typing import Any
 
 from polyref.errors import InputError
+from polyref.experiment.layout import cell_name
 from polyref.report.forms import Cell, Table
 from polyref.report.records import LOWER_IS_BETTER, Group, Records, Run, score_of, shown
 from polyref.score import METRICS
@@ -317,44 +318,48 @@ def _signatures(groups: Sequence[Group], metrics: Sequence[str]) -> Iterator[str
 
 
 def comparisons_table(records: Records) -> Table | None:
-    """Each cell of the test table against the baseline: by how much it is better, and whether by more than chance."""
+    """Each cell of the test table against the baseline, and the pairs that are named: by how much the first is better,
+    and whether by more than chance."""
     baseline = records.baseline
-    if baseline is None:
-        return None
-    others = [group for group in records.test if group is not baseline]
-    axes = [axis for axis in (*records.rows, *records.columns) if any(axis in group.cell for group in others)]
+    pairs = [(group, baseline) for group in records.test if baseline is not None and group is not baseline]
+    pairs += records.pairs
+    axes = [axis for axis in (*records.rows, *records.columns) if any(axis in group.cell for group, _ in pairs)]
     rows: list[list[Cell]] = []
     numbers: list[dict[str, object]] = []
     blocks = []
     is_one_each = True
-    for group in others:
+    for group, other in pairs:
         blocks.append(len(rows))
         for metric in records.metrics:
-            ours, theirs = _statistics(group, metric), _statistics(baseline, metric)
-            if not ours or not theirs or not _is_comparable(group, baseline, metric):
+            ours, theirs = _statistics(group, metric), _statistics(other, metric)
+            if not ours or not theirs or not _is_comparable(group, other, metric):
                 continue
             is_one_each &= len(ours) == len(theirs) == 1
             found, digits = compare(ours, theirs), digits_of(metric)
             low, high = (_signed(limit, digits) for limit in (found.low, found.high))
-            texts = [*_labels(records, group, axes), title_of(metric), _signed(found.difference, digits)]
+            texts = [*_labels(records, group, axes), *([shown(other.cell)] if records.pairs else [])]
+            texts += [title_of(metric), _signed(found.difference, digits)]
             texts += [f"{low} to {high}", _p_value(found.p_bootstrap), _p_value(found.p_randomisation)]
             rows.append([Cell(text) for text in texts])
             names = [axis for axis in records.axes if axis not in records.pick]
             cell = {axis: group.cell.get(axis) for axis in names}
             seeds = {"seeds": len(ours), "baseline_seeds": len(theirs)}
-            numbers.append({**cell, "metric": metric, **asdict(found), **seeds})
+            numbers.append({**cell, "against": cell_name(dict(other.cell)), "metric": metric, **asdict(found), **seeds})
     if not rows:
         return None
     drawn = "Seeds and examples are drawn together."
     if is_one_each:
         drawn = "One seed each: examples are drawn; whether other seeds would differ is not tested."
-    titles = [*map(capital, axes), "Metric", "Difference", "95 % interval", "p, bootstrap", "p, randomisation"]
+    titles = [*map(capital, axes), *(["Against"] if records.pairs else [])]
+    one = f"Test scores against the baseline ({shown(pairs[0][1].cell)})."
+    fixed = len(titles) + 1
+    titles += ["Metric", "Difference", "95 % interval", "p, bootstrap", "p, randomisation"]
     return Table(
         "comparisons",
-        f"Test scores against the baseline ({shown(baseline.cell)}).",
+        "Differences of test scores." if records.pairs else one,
         [[Cell(title) for title in titles]],
         rows,
-        len(axes) + 1,
+        fixed,
         numbers,
         [f"{drawn} p-values are two-sided and not corrected for several comparisons."],
         blocks[1:],
