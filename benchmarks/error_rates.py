@@ -4,9 +4,9 @@ In:   made-up runs with known effects of seeds, examples and single outputs; or 
       table, in per cent. Not: speed.
 
     python -m benchmarks.error_rates --tries 1000
-    python -m benchmarks.error_rates --tries 200 --records results/e2e-techniques
+    python -m benchmarks.error_rates --tries 200 --records results/e2e-cider
 
-Of records, the seeds of each cell with at least eight are divided at random into two groups of four.
+Of records, the seeds of each cell with at least eight are divided at random into two halves.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def rates_of_records(runs: Runs, tries: int) -> tuple[float, float]:
     found = np.zeros(2)
     for attempt in range(tries):
         order = generator.permutation(len(runs))
-        groups = [[runs[n] for n in order[first : first + 4]] for first in (0, 4)]
+        groups = [[runs[n] for n in some] for some in np.array_split(order, 2)]
         one = compare(*groups, samples=SAMPLES, seed=attempt)
         found += np.array([one.p_bootstrap, one.p_randomisation]) <= LEVEL
     bootstrap, randomisation = (found / tries).tolist()

@@ -107,7 +107,7 @@ SEEDS: dict[str, tuple[list[str], str]] = {
     "fewer of one line": (["shuffle-20-soft-seed3"], f" Mean over 2 to 3 seeds; {BAND}"),
     "fewer of another figure": (["shuffle-10-soft-seed3"], f" Mean over 3 seeds; {BAND}"),
     "fewer of all lines": ([f"{method}-20-soft-seed2" for method in METHODS[1:]], f" Mean over 2 seeds; {BAND}"),
-    "one": ([f"{method}-20-soft-seed{seed}" for method in METHODS[1:] for seed in (1, 3)], ""),
+    "one": ([f"{method}-20-soft-seed{seed}" for method in METHODS[1:] for seed in (1, 3)], " One seed."),
 }
 
 
@@ -118,6 +118,17 @@ def test_a_caption_has_the_number_of_seeds_that_lines_have(tmp_path: Path, missi
         (folder / f"{name}.json").unlink()
     lines = list(figures._lines(read_records(folder), BY_METHOD))
     assert figures._caption(BY_METHOD, lines) == f"Learning curves on the validation set by method.{says}"
+
+
+def test_many_lines_have_no_bands(records: Records):
+    from matplotlib.figure import Figure
+
+    lines = list(figures._lines(records, BY_METHOD))
+    for drawn, has_bands in ((lines, True), ([*lines, *lines], False)):
+        axes = Figure().subplots()
+        figures._draw_lines(axes, drawn, records, BY_METHOD)
+        assert bool(axes.collections) is has_bands
+        assert ("the band" in figures._caption(BY_METHOD, drawn)) is has_bands
 
 
 def test_a_caption_has_the_number_of_seeds_at_all_places_along_an_axis(tmp_path: Path):

@@ -12,7 +12,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
@@ -41,6 +41,7 @@ _DASHES: tuple[Any, ...] = ("-", (0, (4, 1.2)), (0, (1.2, 1.2)), (0, (5, 1.2, 1.
 _MARKERS = "osD^vPX*<>"
 _MOST_MARKERS = 14
 _MOST_NAMES = 6  # at the ends of lines
+_MOST_BANDS = 4  # more of them cover each other
 _LETTERS = 0.062  # height of a name, as a share of the axis
 _STEEP = 0.15  # share of a curve that the vertical axis need not show
 _STYLE = {
@@ -240,7 +241,9 @@ def _spread(values: Sequence[Sequence[float]]) -> tuple[list[float], list[float]
 
 
 def _draw_lines(axes: Axes, lines: Sequence[Line], records: Records, wanted: Curves) -> None:
-    for line in lines:
+    if not _has_bands(lines):
+        lines = [replace(line, low=line.y, high=line.y) for line in lines]
+    for line in lines if _has_bands(lines) else ():
         axes.fill_between(line.x, line.low, line.high, color=LIGHT.line(line.number), alpha=0.14, linewidth=0)
     from matplotlib.ticker import MaxNLocator
 
@@ -263,18 +266,22 @@ def _draw_lines(axes: Axes, lines: Sequence[Line], records: Records, wanted: Cur
         axes.set_xticks(used, [records.axes[wanted.x][place] for place in used])
     # A name at the end of a line that ends early would be in the way of other curves.
     if len(lines) > _MOST_NAMES or (is_curve and len({line.x[-1] for line in lines}) > 1):
-        _legend(axes)
+        _legend(axes, capital(wanted.lines))
     else:
         _label_ends(axes, lines)
 
 
-def _legend(axes: Axes) -> None:
+def _has_bands(lines: Sequence[Line]) -> bool:
+    return len(lines) <= _MOST_BANDS
+
+
+def _legend(axes: Axes, title: str | None = None) -> None:
     """Below the axes, where no line runs."""
     figure = axes.get_figure(root=True)
     assert figure is not None
     handles, _ = axes.get_legend_handles_labels()
-    figure.set_figheight(_HEIGHT + 0.15 * -(-len(handles) // 2))
-    figure.legend(handles=handles, loc="outside lower center", ncols=2, handlelength=2.2, frameon=False)
+    figure.set_figheight(_HEIGHT + 0.15 * (-(-len(handles) // 2) + (title is not None)))
+    figure.legend(handles=handles, title=title, loc="outside lower center", ncols=2, handlelength=2.2, frameon=False)
 
 
 def _dashes(number: int) -> Any:
@@ -345,6 +352,7 @@ def _caption(wanted: Curves, lines: Sequence[Line]) -> str:
     counts = [count for line in lines for count in line.seeds]
     least, most = min(counts), max(counts)
     if most == 1:
-        return f"{title}."
+        return f"{title}. One seed."
     seeds = f"{most}" if least == most else f"{least} to {most}"
-    return f"{title}. Mean over {seeds} seeds; the band reaches from the lowest to the highest."
+    band = "; the band reaches from the lowest to the highest" if _has_bands(lines) else ""
+    return f"{title}. Mean over {seeds} seeds{band}."
