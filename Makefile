@@ -95,7 +95,7 @@ paper: .venv/dev
 	@test -n "$(RECORDS)" || { echo "results/ holds no records yet; run polyref experiment on a grid of grids/study"; exit 2; }
 	$(BIN)/polyref report $(RECORDS) --output docs/report
 	cp docs/report/flickr8k-table4-curves-1.svg docs/pictures/results-methods.svg
-	cp docs/report/flickr8k-table4-curves-2.svg docs/pictures/results-numbers.svg
+	cp docs/report/flickr8k-table4-curves-3.svg docs/pictures/results-numbers.svg
 	cp docs/report/e2e-techniques-curves-1.svg docs/pictures/results-techniques.svg
 
 clean:
