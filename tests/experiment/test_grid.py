@@ -112,6 +112,16 @@ def test_stages_before_the_last_are_shared_by_cells_and_seeds(read):
     assert all(two.stage.run.init_from == one.stage.run.output for one, two in jobs)
 
 
+def test_some_cells_have_the_first_seeds_only(read):
+    cells = "[[cells]]\nmethod='first'\n[[cells]]\nmethod='shuffle'\nreferences=[1, 5]\nseeds=2\n"
+    grid = read("seeds=[7, 3, 5]\n" + AXES + cells)
+    assert dict(zip(names(grid), grid.seeds, strict=True)) == {
+        "first": (7, 3, 5),
+        "shuffle-1": (7, 3),
+        "shuffle-5": (7, 3),
+    }
+
+
 @pytest.mark.parametrize(("count", "seeds"), [(1, [0, 0, 5]), (2, [0, 5, 5]), (3, [5, 5, 5]), (9, [5, 5, 5])])
 def test_a_seed_is_for_as_many_stages_as_the_grid_says(read, count, seeds):
     Path("recipe.toml").write_text(RECIPE + "".join(f"[[stage]]\nname='{name}'\n" for name in ("a", "b", "c")))
@@ -162,6 +172,11 @@ def test_a_cell_of_the_report_leaves_out_what_validation_picks(read):
         (AXES + "[[cells]]\nmethod=[]\n", "cells.method is empty; name at least one value"),
         ("set=[1]\n" + AXES, "grid.toml:1: set is not a table; write it as [set]"),
         ("seeds=[-1]\n" + AXES, "grid.toml:1: seeds holds -1; give numbers from 0 to 4294967295"),
+        (
+            AXES + "[[cells]]\nseeds=2\n",
+            "cells.seeds is 2; say how many of the grid's seeds these cells have, from 1 to 1",
+        ),
+        (AXES + "[[cells]]\nseeds=[1]\n", "cells.seeds is [1]; say how many"),
         ("seeds=[4294967296]\n" + AXES, "grid.toml:1: seeds holds 4294967296"),
         ("pick=['metod']\n" + AXES, 'grid.toml:1: pick.metod is not a known axis; did you mean "method"?'),
         (AXES + "[axis.updates]\nx={}\n", "axis.updates is a word of reports; choose another name"),
@@ -205,7 +220,8 @@ def test_the_grid_of_the_page_about_experiments_can_be_read(read):
     page = Path(__file__).parents[2] / "docs" / "experiments.md"
     grid = read("\n".join(re.findall("```toml\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)))
     assert "shuffle-20-32" in names(grid)
-    assert set(grid.report) == {"title", "rows", "columns", "metrics", "baseline", "test", "curves"}
+    assert set(grid.report) == {"title", "rows", "columns", "metrics", "baseline", "pairs", "test", "curves"}
+    assert grid.seeds[-1] == grid.top.seeds[:2]
 
 
 @pytest.mark.parametrize("title", ["Curves", ""])

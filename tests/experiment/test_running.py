@@ -146,6 +146,13 @@ def test_what_is_not_on_this_machine_stays_in_the_record_of_the_grid(here: Path)
     assert not read_records("one/records").left_out
 
 
+def test_cells_with_fewer_seeds_are_trained_with_the_first_ones_only(here: Path):
+    Path("fewer.toml").write_text(GRID.format(output="fewer").replace("batch = 8\n", "batch = 8\nseeds = 1\n"))
+    run_grid(Run.of(read_grid("fewer.toml"), "first-*"))
+    assert set(records("fewer")) == {"grid.json", "first-gold-8-seed1.json"}
+    assert read_records("fewer/records").planned == 1 + 2 + 1  # the other cell: two to pick from, and the second seed
+
+
 def test_a_grid_that_is_killed_again_and_again_ends_with_the_same_records(here: Path):
     command = [sys.executable, "-m", "polyref", "experiment", grid_file("killed"), "--jobs", "2", "--quiet"]
     draw = random.Random()

@@ -40,6 +40,15 @@ def test_runs_are_found_by_cell_and_in_the_order_of_the_seeds(folder: Path):
     assert (len(records.runs), records.planned) == (8, 8)
 
 
+def test_cells_may_have_fewer_seeds_than_others(folder: Path):
+    planned = json.loads((folder / "grid.json").read_text())
+    fewer = next(name for name in planned["jobs"] if name.endswith("-seed2"))
+    del planned["jobs"][fewer]
+    (folder / "grid.json").write_text(json.dumps(planned))
+    records = read_records(folder)
+    assert (len(records.runs), records.planned, records.left_out) == (7, 7, 1)
+
+
 def test_a_record_that_is_missing_leaves_its_cell_with_fewer_seeds(folder: Path):
     (folder / "shuffle-5-seed2.json").unlink()
     assert [run.seed for run in read_records(folder).groups[-1].runs] == [1]

@@ -90,9 +90,10 @@ def _status(run: Run) -> dict[str, Any]:
     """Of each cell: its seeds that are done, and its mean scores."""
     from polyref.experiment.grid import cell_name
 
-    seeds, cells = run.grid.top.seeds, []
+    cells = []
     done = [(cell, seed) for cell, seed, task in run.wanted() if run.has_record(cell, seed, task)]
     for cell in run.cells:
+        seeds = run.grid.seeds[cell]
         records = [record for seed in seeds if (cell, seed) in done and (record := run.record(cell, seed)) is not None]
         best = _means([_scores(record["best"]) for record in records])
         tested = _means([_scores(record["test"]) for record in records if record["test"] is not None])
@@ -123,12 +124,12 @@ def _plan(run: Run, jobs: int) -> dict[str, Any]:
 
     grid, seed = run.grid, run.grid.top.seeds[0]
     first = {job.name: job for cell in run.cells for job in grid.jobs(cell, seed)[:-1]}
-    names = {job.name for cell in run.cells for seed in grid.top.seeds for job in grid.jobs(cell, seed)}
+    names = {job.name for cell in run.cells for seed in grid.seeds[cell] for job in grid.jobs(cell, seed)}
     cells = [(cell_name(grid.cells[cell]), run.updates_of(run.job(cell, seed))) for cell in run.cells]
     return {
         "before": [{"job": job.name, "updates": run.updates_of(job)} for job in first.values()],
         "cells": [{"cell": name, "updates": updates} for name, updates in cells],
-        "seeds": len(grid.top.seeds),
+        "seeds": max(len(grid.seeds[cell]) for cell in run.cells),
         "jobs": len(names),
         "seconds_left": run.seconds_left(jobs),
     }

@@ -81,13 +81,14 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """`recipes` has one for each cell, in the same order."""
+    """`recipes` and `seeds` have one entry for each cell, in the same order."""
 
     name: str
     top: GridSection
     report: dict[str, Any]
     axes: dict[str, list[str]]
     cells: list[Cell]
+    seeds: list[tuple[int, ...]]
     recipes: list[Recipe]
 
     @property
@@ -185,7 +186,7 @@ def read_grid(path: str | PathLike[str]) -> Grid:
         refuse_unknown("key", list(tables), [*GridSection.__dataclass_fields__, "set", "axis", "cells", "report"])
         top = build(GridSection, {key: tables[key] for key in GridSection.__dataclass_fields__ if key in tables})
         axes = _axes(tables.get("axis", {}))
-        cells = _cells(tables.get("cells"), axes)
+        cells, seeds = _cells(tables.get("cells"), axes, top.seeds)
         table_of(tables.get("set", {}), "set")
         shown_how = table_of(tables.get("report", {}), "report")
         with within("pick"):
@@ -200,7 +201,9 @@ def read_grid(path: str | PathLike[str]) -> Grid:
         # One vocabulary serves all cells, also those that train on a part of the examples.
         learned = Layer("", {"subwords": {"learn_from": words.data.train}})
         recipes = [_recipe(top, layer, axes, cell, learned) for cell in cells]
-    return Grid(Path(path).stem, top, report, {axis: list(values) for axis, values in axes.items()}, cells, recipes)
+    return Grid(
+        Path(path).stem, top, report, {axis: list(values) for axis, values in axes.items()}, cells, seeds, recipes
+    )
 
 
 @contextmanager
@@ -238,21 +241,26 @@ def _check_name(name: str, key: str) -> None:
         raise SettingsError("cannot be a name", cure, key=key)
 
 
-def _cells(given: Any, axes: Mapping[str, Mapping[str, Any]]) -> list[Cell]:
-    """All cells in order. Without [[cells]], the product of all axes."""
+def _cells(
+    given: Any, axes: Mapping[str, Mapping[str, Any]], all_seeds: tuple[int, ...]
+) -> tuple[list[Cell], list[tuple[int, ...]]]:
+    """All cells in order, and the seeds of each. Without [[cells]], the product of all axes."""
     blocks = [dict.fromkeys(axes, ALL)] if given is None else given
     if not isinstance(blocks, list) or not all(isinstance(one, Mapping) for one in blocks):
         raise SettingsError("is not a list of tables", "begin each with [[cells]]", key="cells")
     found: list[Cell] = []
+    seeds: list[tuple[int, ...]] = []
     for block in blocks:
         with within("cells"):
-            refuse_unknown("axis", list(block), list(axes))
+            refuse_unknown("axis", list(block), [*axes, "seeds"])
+            own = _first_seeds(block.get("seeds", len(all_seeds)), all_seeds)
             named = [axis for axis in axes if axis in block]
             for values in product(*(_values(block[axis], axis, axes[axis]) for axis in named)):
                 cell = dict(zip(named, values, strict=True))
                 if cell in found:
                     raise SettingsError(f"the cell {cell_name(cell)} is there twice", "name it once")
                 found.append(cell)
+                seeds.append(own)
     if not found:
         raise SettingsError("names no cell", "name at least one", key="cells")
     names = list(map(cell_name, found))
@@ -261,7 +269,14 @@ def _cells(given: Any, axes: Mapping[str, Mapping[str, Any]]) -> list[Cell]:
             raise SettingsError(f"two cells have the name {name}; give one of their values another name")
         if len(name) > _LONGEST:
             raise SettingsError(f"the name of a cell has more than {_LONGEST} letters; give its values shorter names")
-    return found
+    return found, seeds
+
+
+def _first_seeds(count: Any, seeds: tuple[int, ...]) -> tuple[int, ...]:
+    if type(count) is not int or not 1 <= count <= len(seeds):
+        cure = f"say how many of the grid's seeds these cells have, from 1 to {len(seeds)}"
+        raise SettingsError(f"is {shown(count)}", cure, key="seeds")
+    return seeds[:count]
 
 
 def _values(given: Any, axis: str, values: Mapping[str, Any]) -> list[str]:

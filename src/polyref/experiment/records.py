@@ -173,7 +173,7 @@ def write_grid(grid: Grid, cells: Sequence[int]) -> None:
     lost = {
         record_path(grid, grid.cells[cell], seed).stem
         for cell in absent
-        for seed in grid.top.seeds
+        for seed in grid.seeds[cell]
         if not _has_files(grid, cell)  # without which nobody can tell whether a record is of this grid
     }
     if all(known.get(name) == job for name, job in jobs.items() if name not in lost):
@@ -202,7 +202,7 @@ def _jobs(grid: Grid) -> dict[str, dict[str, str]]:
     """What each record must be of: those of other settings or data may still lie there."""
     found = {}
     for number, cell in enumerate(grid.cells):
-        for seed in grid.top.seeds:
+        for seed in grid.seeds[number]:
             job = grid.jobs(number, seed)[-1]
             found[record_path(grid, cell, seed).stem] = {
                 "job": job.name,

@@ -105,7 +105,8 @@ class Run:
         for seed in self.grid.top.seeds:
             for group in self.grid.groups():
                 for cell in filter(self.cells.__contains__, group):
-                    if cell in chosen or (seed == self.grid.top.seeds[0] and len(group) > 1):
+                    is_open = cell in chosen or (seed == self.grid.top.seeds[0] and len(group) > 1)
+                    if is_open and seed in self.grid.seeds[cell]:
                         job = self.job(cell, seed)
                         yield cell, seed, Task(job, cell in chosen and bool(job.stage.data.test))
 
@@ -161,7 +162,7 @@ class Run:
         """Measured on the cells that have a record; before there is one, on those that have begun."""
         done, begun = [], []
         for cell in range(len(self.grid.cells)):
-            for seed in self.grid.top.seeds:
+            for seed in self.grid.seeds[cell]:
                 if (record := self.record(cell, seed)) is not None:
                     pairs = self.grid.recipes[cell].stages[-1].batch.pairs or 1
                     done.append(record["seconds"] / (record["updates"] * pairs))
@@ -176,8 +177,8 @@ class Run:
             return None
         left, seen = 0.0, set()
         chosen = self._chosen()
-        for seed in self.grid.top.seeds:
-            for cell in self.cells:
+        for cell in self.cells:
+            for seed in self.grid.seeds[cell]:
                 is_open = cell in chosen or seed == self.grid.top.seeds[0]
                 job = self.job(cell, seed) if is_open and self.record(cell, seed) is None else None
                 while job is not None and job.name not in seen and not is_trained(job):
@@ -260,7 +261,7 @@ def run_grid(
         _record_what_is_done(run, say)
         if all(run.has_record(*one) for one in run.wanted()):
             return
-        workers = min(jobs, len(run.cells) * len(grid.top.seeds))
+        workers = min(jobs, sum(len(grid.seeds[cell]) for cell in run.cells))
         for found in as_done(partial(_next_task, run, at_work), work, workers=workers, every=_EVERY):
             if found is not None:
                 task, result = found

@@ -17,7 +17,7 @@ from typing import Any
 
 from polyref.data.formats.jsonl import json_of
 from polyref.errors import InputError, SettingsError
-from polyref.experiment.layout import layout_of
+from polyref.experiment.layout import cell_name, layout_of
 from polyref.files import reading
 from polyref.settings import refuse_unknown, within
 
@@ -215,7 +215,7 @@ def read_records(folder: str | Path) -> Records:
         curves=tuple(Curves(**{"metric": goal, **one}) for one in layout.get("curves", ())),
         data=tuple(_part(one) for one in grid.tables("data")),
         expansions=tuple(_expansion(one, axes) for one in grid.tables("expansions")),
-        planned=len(cells) + (len(seeds) - 1) * len(groups),
+        planned=_planned(grid, cells, seeds, pick),
         left_out=left_out,
         runs=tuple(runs),
     )
@@ -331,6 +331,17 @@ def _runs(folder: Path, grid: _Table) -> tuple[list[Run], int]:
         if job is not None and all(record.get(key, str) == job.get(key, str) for key in ("job", "inputs")):
             runs.append(_run(record, job.get("test_set", str)))
     return runs, len(files) - len(runs)
+
+
+def _planned(grid: _Table, cells: Sequence[Cell], seeds: Sequence[int], pick: Sequence[str]) -> int:
+    """How many runs the grid plans: validation picks with the first seed; cells may have fewer seeds than others."""
+    jobs = grid.table("jobs").content
+    others: dict[tuple[tuple[str, str], ...], int] = {}
+    for cell in cells:
+        key = tuple((axis, value) for axis, value in cell.items() if axis not in pick)
+        count = sum(f"{cell_name(dict(cell))}-seed{seed}" in jobs for seed in seeds[1:])
+        others[key] = max(count, others.get(key, 0))
+    return len(cells) + sum(others.values())
 
 
 def _run(table: _Table, test_set: str) -> Run:
