@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from polyref.errors import PolyrefError, SettingsError
-from polyref.experiment.grid import Grid, cell_name, read_grid
-from polyref.experiment.layout import layout_of
+from polyref.experiment.grid import Grid, read_grid
+from polyref.experiment.layout import cell_name, layout_of
 
 RECIPE = """
 [run]
@@ -157,7 +157,7 @@ def test_a_cell_of_the_report_leaves_out_what_validation_picks(read):
     ("text", "said"),
     [
         ("output='out'", "recipe is missing"),
-        ("recipe='recipe.toml'\noutput='out'\nseeds=[1, 1]", "grid.toml:3: seeds is [1, 1]; give a list of different"),
+        ("recipe='recipe.toml'\noutput='out'\nseeds=[1, 1]", "grid.toml:3: seeds is [1, 1]; give different numbers"),
         ("recipe='recipe.toml'\noutput='out'\nseed=[1]", 'grid.toml:3: seed is not a known key; did you mean "seeds"?'),
         (AXES + "[axis.empty]\n", "axis.empty has no values"),
         (AXES + "[axis.bad]\n'a/b'={}\n", "axis.bad.a/b cannot be a name; use letters"),

@@ -19,7 +19,7 @@ import pytest
 pytest.importorskip("torch")
 pytest.importorskip("tokenizers")
 
-from polyref.errors import PolyrefError
+from polyref.errors import InputError, PolyrefError
 from polyref.experiment import running
 from polyref.experiment.grid import read_grid
 from polyref.experiment.reading import read_recipe, toml_of, toml_value
@@ -146,6 +146,32 @@ def test_what_is_not_on_this_machine_stays_in_the_record_of_the_grid(here: Path)
     assert not read_records("one/records").left_out
 
 
+def test_a_new_seed_leaves_what_is_not_on_this_machine(here: Path):
+    run_grid(Run.of(read_grid(grid_file("one"))))
+    whole = records("one")["grid.json"]
+    for path in Path("one").glob("expanded-*"):
+        path.unlink()
+    Path("one.toml").write_text(Path("one.toml").read_text().replace("seeds = [1, 2]", "seeds = [1, 2, 3]"))
+    run_grid(Run.of(read_grid("one.toml"), "first-*"))
+    found = records("one")["grid.json"]
+    assert (found["expansions"], found["data"]) == (whole["expansions"], whole["data"])
+    assert len(found["jobs"]) == 9
+
+
+def test_a_cell_that_is_gone_is_gone_from_the_record_of_the_grid(here: Path):
+    text = Path(grid_file("one")).read_text()
+    more = text.replace("\n6 = {", "\nfewer = {data.examples = 10}\n6 = {").replace(
+        '"gold"\nbatch', '["gold", "fewer"]\nbatch', 1
+    )
+    Path("one.toml").write_text(more)
+    run_grid(Run.of(read_grid("one.toml")))
+    parts = [one["part"] for one in records("one")["grid.json"]["data"]]
+    assert "train first fewer 8" in parts
+    Path("one.toml").write_text(text)
+    run_grid(Run.of(read_grid("one.toml")))
+    assert [one["part"] for one in records("one")["grid.json"]["data"]] == ["train", "dev", "test"]
+
+
 def test_cells_with_fewer_seeds_are_trained_with_the_first_ones_only(here: Path):
     Path("fewer.toml").write_text(GRID.format(output="fewer").replace("batch = 8\n", "batch = 8\nseeds = 1\n"))
     run_grid(Run.of(read_grid("fewer.toml"), "first-*"))
@@ -212,43 +238,76 @@ def test_what_reads_other_contents_is_done_again_and_nothing_else(here: Path):
     assert weights.stat().st_mtime_ns != trained
 
 
-@pytest.mark.parametrize("is_told", [True, False])
-def test_a_run_that_was_stopped_begins_anew_if_what_it_reads_has_changed(here: Path, is_told: bool):
+def test_a_run_that_was_stopped_begins_anew_if_what_it_reads_has_changed(here: Path):
     run = one_cell()
     run_grid(run)
     folder = Path(run.job(0, 1).stage.run.output)
     (folder / "done.json").unlink()  # as if it had been killed
     (folder / "left").touch()
-    if not is_told:  # by an earlier version: it goes on, and training finds out itself
-        (folder / "begun.json").unlink()
     same_size("train.jsonl", "sits", "lies")
     run_grid(one_cell())
-    assert (folder / "left").exists() is not is_told
+    assert not (folder / "left").exists()
     assert (folder / "done.json").exists()
 
 
-def test_records_of_earlier_versions_are_believed(here: Path):
+DAMAGED: list[Any] = [None, [], {}, {"best": []}, {"best": {"scores": {}}}, {"best": {"scores": {"bleu": "high"}}}]
+DAMAGED += [
+    {"updates": 0},
+    {"seconds": "1"},
+    {"test": {}},
+    {"test": {"inputs": "", "examples": 5, "scores": {"bleu": 1}}},
+]
+
+
+@pytest.mark.parametrize("damage", DAMAGED, ids=str)
+def test_a_record_that_is_not_one_is_written_anew(here: Path, damage: Any):
     run_grid(one_cell())
-    for path in [*Path("one/records").glob("only-*.json"), *Path("one/runs").glob("*/*.json")]:
-        content = json.loads(path.read_text())
-        for part in (content, content.get("test")):
-            if isinstance(part, dict):
-                part.pop("inputs", None)
-        path.write_text(json.dumps(content))
-    run = one_cell()
-    assert all(run.has_record(*one) and one[2].is_done for one in run.wanted())
-
-
-@pytest.mark.parametrize("content", ["", "[]", "{}", '{"job": "JOB"}'])
-def test_a_record_that_is_not_one_is_written_anew(here: Path, content: str):
-    run = one_cell()
-    run_grid(run)
     path = Path("one/records/only-seed1.json")
     whole = path.read_text()
-    path.write_text(content.replace("JOB", run.job(0, 1).name))
+    path.write_text("" if damage is None else json.dumps({**json.loads(whole), **damage} if damage else damage))
     assert one_cell().record(0, 1) is None
     run_grid(one_cell())
     assert path.read_text() == whole
+
+
+@pytest.mark.parametrize("name", ["done.json", "test.json"])
+def test_a_run_whose_end_is_not_told_ends_again(here: Path, name: str):
+    run_grid(one_cell())
+    [path] = Path("one/runs").glob(f"*/{name}")
+    whole = {key: one for key, one in json.loads(path.read_text()).items() if key != "seconds"}
+    path.write_text('{"inputs": "' + whole["inputs"] + '"}')
+    Path("one/records/only-seed1.json").unlink()
+    assert not next(one_cell().wanted())[2].is_done
+    run_grid(one_cell())
+    again = json.loads(path.read_text())
+    assert {key: again[key] for key in whole} == whole
+
+
+def test_records_of_a_grid_whose_runs_are_there_are_all_written(here: Path):
+    run_grid(Run.of(read_grid(grid_file("one"))))
+    whole = records("one")
+    for path in Path("one/records").iterdir():
+        path.unlink()
+    run_grid(Run.of(read_grid("one.toml")))
+    assert records("one") == whole
+
+
+def test_two_grids_do_not_share_their_records(here: Path):
+    run_grid(Run.of(read_grid(grid_file("one")), "first-*"))
+    whole = records("one")
+    Path("two.toml").write_text(Path("one.toml").read_text())
+    with pytest.raises(InputError, match="one/records: these are the records of the grid one; give `records` another"):
+        run_grid(Run.of(read_grid("two.toml"), "first-*"))
+    assert records("one") == whole
+
+
+def test_the_plan_of_a_grid_counts_what_will_be_trained(here: Path):
+    run = Run.of(read_grid(grid_file("one")))
+    assert len(run.planned()) == 2 + 2 + 1  # the first cell; two batches with the first seed, and one with the second
+    run_grid(run)
+    done = Run.of(read_grid("one.toml"))
+    assert sorted(done.planned()) == sorted((cell, seed) for cell, seed, _ in done.wanted())
+    assert done.seconds_left(1) == 0
 
 
 def test_a_changed_encoder_or_start_changes_what_a_job_reads(here: Path):
@@ -284,7 +343,7 @@ def test_training_sets_of_several_sizes_are_told_apart(here: Path):
     grid = one_cell("[axis.size]\n5={data.examples=5}\n9={data.examples=9}\n[axis.rate]\nx={}\ny={fit.clip=2.0}\n").grid
     Path("one").mkdir()
     parts = [(one["part"], one["examples"]) for one in _data(grid, range(4))]
-    assert parts == [("train 5", 5), ("train 9", 9), ("dev", 6), ("test", 5)]
+    assert sorted(parts) == [("dev", 6), ("test", 5), ("train 5", 5), ("train 9", 9)]
 
 
 def test_no_more_processes_are_started_than_there_are_jobs(here: Path, monkeypatch: pytest.MonkeyPatch):

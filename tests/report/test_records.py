@@ -111,9 +111,8 @@ def test_where_a_low_score_is_good_the_lowest_is_picked(picking: Path):
     assert [group.picked["batch"] for group in read_records(picking).groups] == ["100", "100"]
 
 
-def test_nothing_is_picked_before_the_first_seed_is_there(picking: Path):
-    for path in picking.glob("shuffle-*seed1.json"):
-        path.unlink()
+def test_nothing_is_picked_before_the_first_seed_of_all_is_there(picking: Path):
+    next(picking.glob("shuffle-*seed1.json")).unlink()
     shuffle = read_records(picking).groups[-1]
     assert (shuffle.picked, shuffle.runs) == ({}, ())
 
@@ -152,6 +151,13 @@ RECORDS: dict[str, tuple[dict[str, Any], str]] = {
 def test_a_record_that_cannot_be_used_is_refused(folder: Path, values, says):
     change(folder / "shuffle-5-seed1.json", **values)
     assert refused(folder) == f"shuffle-5-seed1.json: {says}; run polyref experiment again, or move the file away"
+
+
+@pytest.mark.parametrize("values", [{"seed": 2}, {"cell": {"method": "uniform", "references": "5"}}], ids=str)
+def test_a_record_under_the_name_of_another_is_refused(folder: Path, values):
+    change(folder / "shuffle-5-seed1.json", **values)
+    name = "shuffle-5-seed2" if "seed" in values else "uniform-5-seed1"
+    assert refused(folder).startswith(f"shuffle-5-seed1.json: this is the record of {name}; run polyref experiment")
 
 
 @pytest.mark.parametrize("values", [{"job": "fedcba9876543210"}, {"inputs": "other data"}], ids=str)

@@ -55,7 +55,9 @@ def test_several_grids_are_several_sections(records: Path, tmp_path: Path):
 
 
 def test_grids_of_one_name_are_refused(records: Path, tmp_path: Path):
-    with pytest.raises(InputError, match=r'grid.json: "name" is "captions" in two of the grids; give one another name'):
+    with pytest.raises(
+        InputError, match=r'grid.json: "name" is "captions" in two of the grids; rename one of the grid files'
+    ):
         write_report([records, records], tmp_path / "report")
 
 

@@ -88,12 +88,12 @@ def duration(seconds: float) -> str:
 
 def _status(run: Run) -> dict[str, Any]:
     """Of each cell: its seeds that are done, and its mean scores."""
-    from polyref.experiment.grid import cell_name
+    from polyref.experiment.layout import cell_name
 
-    cells = []
+    cells, planned = [], run.planned()
     done = [(cell, seed) for cell, seed, task in run.wanted() if run.has_record(cell, seed, task)]
     for cell in run.cells:
-        seeds = run.grid.seeds[cell]
+        seeds = [seed for other, seed in planned if other == cell]
         records = [record for seed in seeds if (cell, seed) in done and (record := run.record(cell, seed)) is not None]
         best = _means([_scores(record["best"]) for record in records])
         tested = _means([_scores(record["test"]) for record in records if record["test"] is not None])
@@ -120,11 +120,14 @@ def _means(scores: list[dict[str, float]]) -> dict[str, float]:
 
 def _plan(run: Run, jobs: int) -> dict[str, Any]:
     """The most updates of each job, and how long they take."""
-    from polyref.experiment.grid import cell_name
+    from polyref.experiment.inputs import check_files
+    from polyref.experiment.layout import cell_name
 
     grid, seed = run.grid, run.grid.top.seeds[0]
+    for cell in run.cells:
+        check_files(grid.recipes[cell])
     first = {job.name: job for cell in run.cells for job in grid.jobs(cell, seed)[:-1]}
-    names = {job.name for cell in run.cells for seed in grid.seeds[cell] for job in grid.jobs(cell, seed)}
+    names = {job.name for cell, seed in run.planned() for job in grid.jobs(cell, seed)}
     cells = [(cell_name(grid.cells[cell]), run.updates_of(run.job(cell, seed))) for cell in run.cells]
     return {
         "before": [{"job": job.name, "updates": run.updates_of(job)} for job in first.values()],

@@ -23,9 +23,7 @@ from typing import Any
 
 from polyref.data import Input
 from polyref.errors import SettingsError
-from polyref.experiment.layout import Cell as Cell
-from polyref.experiment.layout import cell_name as cell_name  # which the verbs use
-from polyref.experiment.layout import layout_of
+from polyref.experiment.layout import Cell, cell_name, grouped, layout_of
 from polyref.experiment.reading import Layer, read_layer, read_recipe
 from polyref.experiment.recipe import Recipe, Stage, recipe_of
 from polyref.files import reading
@@ -61,7 +59,7 @@ class GridSection:
             if not getattr(self, name).strip():
                 raise SettingsError("has no name", "give one", key=name)
         if not self.seeds or len(set(self.seeds)) < len(self.seeds):
-            raise SettingsError(f"is {shown(list(self.seeds))}", "give a list of different numbers", key="seeds")
+            raise SettingsError(f"is {shown(list(self.seeds))}", "give different numbers, at least one", key="seeds")
         for seed in self.seeds:
             if not 0 <= seed < 2**32:
                 raise SettingsError(f"holds {seed}", f"give numbers from 0 to {2**32 - 1}", key="seeds")
@@ -101,11 +99,7 @@ class Grid:
 
     def groups(self) -> list[list[int]]:
         """The numbers of cells that differ only in what validation picks."""
-        found: dict[tuple[tuple[str, str], ...], list[int]] = {}
-        for number, cell in enumerate(self.cells):
-            key = tuple((axis, value) for axis, value in cell.items() if axis not in self.top.pick)
-            found.setdefault(key, []).append(number)
-        return list(found.values())
+        return [numbers for _, numbers in grouped(self.cells, self.top.pick)]
 
     def jobs(self, cell: int, seed: int) -> list[Job]:
         """The stages of a cell. Those that seeds are not for are trained once, for all seeds."""

@@ -15,6 +15,7 @@ from typing import Any
 from polyref.errors import SettingsError
 from polyref.settings import build, contents, refuse_unknown, required, setting, settings, shown, table_of, within
 
+GRID = "grid.json"
 UPDATES, EPOCHS = "updates", "epochs"  # what a figure may run along that is no axis of the grid
 Cell = dict[str, str]  # axis -> value
 Axes = Mapping[str, Collection[str]]  # axis -> its values
@@ -40,8 +41,23 @@ class ReportSection:
     metrics: tuple[str, ...] = setting((), "Scores that are shown.")
 
 
-def cell_name(cell: Cell) -> str:
+def cell_name(cell: Mapping[str, str]) -> str:
     return "-".join(cell.values()) or "only"
+
+
+def grouped(cells: Sequence[Mapping[str, str]], pick: Collection[str]) -> list[tuple[Cell, list[int]]]:
+    """Cells that differ only in what validation picks: what they have in common, and their numbers."""
+    found: dict[tuple[tuple[str, str], ...], list[int]] = {}
+    for number, cell in enumerate(cells):
+        common = tuple((axis, value) for axis, value in cell.items() if axis not in pick)
+        found.setdefault(common, []).append(number)
+    return [(dict(common), numbers) for common, numbers in found.items()]
+
+
+def picked(scores: Sequence[float | None], *, lowest: bool) -> int | None:
+    """Which of some cells validation picks, by their scores; none before all are known."""
+    known = [score for score in scores if score is not None]
+    return known.index((min if lowest else max)(known)) if len(known) == len(scores) else None
 
 
 def layout_of(
@@ -60,7 +76,7 @@ def layout_of(
             refuse_unknown("axis", found.get(key, ()), list(axes))
     if both := [axis for axis in found.get("columns", ()) if axis in found.get("rows", ())]:
         raise SettingsError(f"has {both[0]}, which is in rows too", "leave one of them out", key="columns")
-    groups = [{axis: value for axis, value in one.items() if axis not in pick} for one in cells]
+    groups = [common for common, _ in grouped(cells, pick)]
     _check_places(found, groups)
     for name in found.get("metrics", ()):
         if scores is not None and name not in scores:

@@ -21,8 +21,9 @@ from polyref import __version__
 from polyref.data import Input, ReadSettings, read
 from polyref.errors import InputError
 from polyref.experiment.folder import STEPS
-from polyref.experiment.grid import Cell, Grid, Job, cell_name
+from polyref.experiment.grid import Grid, Job
 from polyref.experiment.inputs import check_files, cut_down, expanded
+from polyref.experiment.layout import GRID, Cell, cell_name
 from polyref.experiment.recipe import PERPLEXITY, Stage
 from polyref.features.features import Features
 from polyref.files import write_whole, writing
@@ -33,6 +34,7 @@ from polyref.score.facts import facts
 from polyref.score.significance import Statistics
 
 BEGUN, DONE, TEST, OUTPUT = "begun.json", "done.json", "test.json", "test.jsonl"
+_PARTS = ("train", "dev", "test")
 _DIGITS = 6
 _ROWS = re.compile(r"\[[^\[\]{}\"]*\]")
 
@@ -60,16 +62,48 @@ def write_json(path: Path, content: Any) -> None:
 
 
 def is_trained(job: Job) -> bool:
-    return is_of(read_json(Path(job.stage.run.output) / DONE), job.inputs)
+    match found := read_json(Path(job.stage.run.output) / DONE):
+        case {"updates": int(), "epochs": int(), "best_updates": int(), "seconds": int() | float()}:
+            return is_of(found, job.inputs)
+    return False
 
 
 def is_tested(job: Job) -> bool:
-    return is_of(read_json(Path(job.stage.run.output) / TEST), job.test_set)
+    found = read_json(Path(job.stage.run.output) / TEST)
+    return _is_test(found) and is_of(found, job.test_set)
 
 
 def is_of(found: Any, inputs: str) -> bool:
-    """Whether a file was made from inputs as they are now. Those of earlier versions do not tell: they are believed."""
-    return isinstance(found, dict) and found.get("inputs", inputs) == inputs
+    """Whether a file was made from inputs as they are now."""
+    return isinstance(found, dict) and found.get("inputs") == inputs
+
+
+def is_record(found: Any) -> bool:
+    """Whether it has what is read of a record here; what has not is written anew."""
+    match found:
+        case {
+            "job": str(),
+            "updates": int(updates),
+            "seconds": int() | float(),
+            "settings": {"validation": {"goal": str(goal)}},
+            "best": {"scores": dict(scores)},
+            "test": None | dict() as test,
+        }:
+            numbers = [*scores.values(), scores.get(goal)]
+            return updates > 0 and all(map(_is_number, numbers)) and (test is None or _is_test(test))
+    return False
+
+
+def _is_test(found: Any) -> bool:
+    match found:
+        case {"inputs": str(), "examples": int(examples), "scores": dict(scores), "per_example": dict(rows)}:
+            are_scores = all(isinstance(one, dict) and _is_number(one.get("score")) for one in scores.values())
+            return are_scores and all(isinstance(row, list) and len(row) == examples for row in rows.values())
+    return False
+
+
+def _is_number(found: Any) -> bool:
+    return isinstance(found, int | float) and not isinstance(found, bool)
 
 
 # -- a cell -----------------------------------------------------------------------------------------------------------
@@ -161,25 +195,30 @@ def _extra(sources: list[Any], texts: list[str], references: list[list[str]]) ->
 
 
 def write_grid(grid: Grid, cells: Sequence[int]) -> None:
-    """What the grid is, and what its data are. Those of `cells` are there; what is not stays as it was written where it
-    was there."""
-    path = grid.records / "grid.json"
+    """What the grid is, and what its data are. Those of `cells` are there; of what is not, that stays which was written
+    of the same jobs before."""
+    path = grid.records / GRID
     before = read_json(path) or {}
     stages = [recipe.stages[-1] for recipe in grid.recipes]
     made = [cell for cell in range(len(grid.cells)) if cell in cells or _is_made(grid, cell)]
-    absent = [cell for cell in range(len(grid.cells)) if cell not in made]
-    jobs, data, expansions = _jobs(grid), _data(grid, made), _expansions(grid, made)
+    data, expansions = _data(grid, made), _expansions(grid, made)
+    # Without its files nobody can tell whether the records of a cell are of this grid; if those of the others are, it
+    # is believed.
+    own = [_jobs(grid, cell) for cell in range(len(grid.cells))]
+    lost = [cell for cell in range(len(grid.cells)) if not _has_files(grid, cell)]
     known = before.get("jobs", {})
-    lost = {
-        record_path(grid, grid.cells[cell], seed).stem
-        for cell in absent
-        for seed in grid.seeds[cell]
-        if not _has_files(grid, cell)  # without which nobody can tell whether a record is of this grid
-    }
-    if all(known.get(name) == job for name, job in jobs.items() if name not in lost):
-        jobs |= {name: known[name] for name in lost & known.keys()}
-        data = max(data, before.get("data", []), key=len)
-        names = [grid.cells[cell] for cell in absent]
+    if all(_agree(known, own[cell]) for cell in range(len(grid.cells)) if cell not in lost):
+        for cell in lost:
+            own[cell] |= {name: known[name] for name in own[cell].keys() & known.keys()}
+    kept = [
+        cell
+        for cell in range(len(grid.cells))
+        if cell not in made and own[cell].keys() & known.keys() and _agree(known, own[cell])
+    ]
+    if kept:
+        names = [grid.cells[cell] for cell in kept]
+        parts = [one["part"] for one in data]
+        data += [one for one in before.get("data", []) if one["part"] not in parts]
         expansions += [one for one in before.get("expansions", []) if all(cell in names for cell in one["cells"])]
     write_json(
         path,
@@ -191,25 +230,26 @@ def write_grid(grid: Grid, cells: Sequence[int]) -> None:
             "pick": grid.top.pick,
             "goal": stages[0].validation.goal,
             "report": {"title": grid.name, "metrics": stages[0].validation.metrics, **grid.report},
-            "jobs": jobs,
-            "data": data,
+            "jobs": {name: job for jobs in own for name, job in jobs.items()},
+            "data": sorted(data, key=lambda one: _PARTS.index(one["part"].split()[0])),
             "expansions": expansions,
         },
     )
 
 
-def _jobs(grid: Grid) -> dict[str, dict[str, str]]:
-    """What each record must be of: those of other settings or data may still lie there."""
+def _jobs(grid: Grid, cell: int) -> dict[str, dict[str, str]]:
+    """What each record of a cell must be of: those of other settings or data may still lie there."""
     found = {}
-    for number, cell in enumerate(grid.cells):
-        for seed in grid.seeds[number]:
-            job = grid.jobs(number, seed)[-1]
-            found[record_path(grid, cell, seed).stem] = {
-                "job": job.name,
-                "inputs": job.inputs,
-                "test_set": job.test_set,
-            }
+    for seed in grid.seeds[cell]:
+        job = grid.jobs(cell, seed)[-1]
+        name = record_path(grid, grid.cells[cell], seed).stem
+        found[name] = {"job": job.name, "inputs": job.inputs, "test_set": job.test_set}
     return found
+
+
+def _agree(known: dict[str, Any], jobs: dict[str, Any]) -> bool:
+    """Whether no job was another one before."""
+    return all(known.get(name, job) == job for name, job in jobs.items())
 
 
 def _is_made(grid: Grid, cell: int) -> bool:
@@ -244,8 +284,7 @@ def _data(grid: Grid, cells: Sequence[int]) -> list[dict[str, Any]]:
         values = _shared(grid, own).values() if names[name] > 1 else ()
         sizes = {"examples": len(counts), "references": sum(counts), "least": min(counts), "most": max(counts)}
         found.append({"part": " ".join([name, *values]), **sizes})
-    order = {"train": 0, "dev": 1, "test": 2}
-    return sorted(found, key=lambda one: order[one["part"].split()[0]])
+    return found
 
 
 def _shared(grid: Grid, own: Sequence[tuple[int, Stage]]) -> Cell:

@@ -26,15 +26,17 @@ import numpy as np
 
 from polyref.data import Input, ReadSettings
 from polyref.data.corpus import Corpus, open_index
-from polyref.errors import PolyrefError, SettingsError
+from polyref.errors import InputError, PolyrefError, SettingsError
 from polyref.experiment.folder import STEPS
-from polyref.experiment.grid import Cell, Grid, Job, cell_name
+from polyref.experiment.grid import Grid, Job
 from polyref.experiment.inputs import check_files, expanded
+from polyref.experiment.layout import GRID, Cell, cell_name, picked
 from polyref.experiment.recipe import Recipe, Stage
 from polyref.experiment.records import (
     BEGUN,
     DONE,
     is_of,
+    is_record,
     is_tested,
     is_trained,
     read_json,
@@ -114,12 +116,23 @@ class Run:
         """The cells that validation has picked, and those that it need not."""
         found = set()
         for group in self.grid.groups():
-            scores = {cell: best_of(self.record(cell, self.grid.top.seeds[0])) for cell in group}
             if len(group) == 1:
                 found.add(group[0])
-            elif None not in scores.values():
-                lowest = self.grid.recipes[group[0]].stages[-1].fit.goal == "lowest"
-                found.add((min if lowest else max)(group, key=lambda cell: scores[cell] or 0.0))
+                continue
+            scores = [best_of(self.record(cell, self.grid.top.seeds[0])) for cell in group]
+            place = picked(scores, lowest=self.grid.recipes[group[0]].stages[-1].fit.goal == "lowest")
+            if place is not None:
+                found.add(group[place])
+        return found
+
+    def planned(self) -> list[tuple[int, int]]:
+        """All cells and seeds that will be trained. Where validation has not yet picked, the first stands for all."""
+        chosen, first = self._chosen(), self.grid.top.seeds[0]
+        found = []
+        for group in self.grid.groups():
+            stands = next((cell for cell in group if cell in chosen), group[0])
+            for cell in filter(self.cells.__contains__, group):
+                found += [(cell, seed) for seed in self.grid.seeds[cell] if cell == stands or seed == first]
         return found
 
     def job(self, cell: int, seed: int) -> Job:
@@ -132,8 +145,7 @@ class Run:
         """The record of a cell, if it is of this grid as it is now."""
         if (cell, seed) not in self._records:
             found, job = read_json(record_path(self.grid, self.grid.cells[cell], seed)), self.job(cell, seed)
-            is_whole = isinstance(found, dict) and {"job", "best", "test", "updates", "seconds"} <= found.keys()
-            if not is_whole or found["job"] != job.name or not is_of(found, job.inputs):
+            if not is_record(found) or found["job"] != job.name or not is_of(found, job.inputs):
                 return None
             self._records[cell, seed] = found
         return self._records[cell, seed]
@@ -176,16 +188,13 @@ class Run:
         if rate is None:
             return None
         left, seen = 0.0, set()
-        chosen = self._chosen()
-        for cell in self.cells:
-            for seed in self.grid.seeds[cell]:
-                is_open = cell in chosen or seed == self.grid.top.seeds[0]
-                job = self.job(cell, seed) if is_open and self.record(cell, seed) is None else None
-                while job is not None and job.name not in seen and not is_trained(job):
-                    seen.add(job.name)
-                    updates = max(0, self.updates_of(job) - _stands(job)[0])
-                    left += updates * (job.stage.batch.pairs or 1) * rate
-                    job = job.before
+        for cell, seed in self.planned():
+            job = self.job(cell, seed) if self.record(cell, seed) is None else None
+            while job is not None and job.name not in seen and not is_trained(job):
+                seen.add(job.name)
+                updates = max(0, self.updates_of(job) - _stands(job)[0])
+                left += updates * (job.stage.batch.pairs or 1) * rate
+                job = job.before
         return left / jobs
 
 
@@ -253,8 +262,11 @@ def run_grid(
     for cell in run.cells:
         check_files(grid.recipes[cell])
     with taken(make_folder(grid.output)):
+        other = read_json(make_folder(grid.records) / GRID)
+        if isinstance(other, dict) and other.get("name", grid.name) != grid.name:
+            cure = "give `records` another folder, or delete this one"
+            raise InputError(f"these are the records of the grid {other['name']}", cure, file=str(grid.records))
         _expand(run, jobs, say)
-        make_folder(grid.records)
         write_grid(grid, run.cells)
         at_work: dict[str, str] = {}
         work = partial(_worker, str(grid.output))
@@ -303,9 +315,10 @@ def _next_task(run: Run, at_work: dict[str, str]) -> Task | None:
 
 
 def _record_what_is_done(run: Run, say: Callable[[str], None]) -> None:
-    """Write the records of all cells whose job has ended, of those too that share it."""
-    for cell, seed, task in list(run.wanted()):
-        if task.is_done and not run.has_record(cell, seed, task):
+    """Write the records of all cells whose job has ended, of those too that share it. Once the first seed of some is
+    there, other seeds may be wanted which have ended as well."""
+    while found := [one for one in run.wanted() if one[2].is_done and not run.has_record(*one)]:
+        for cell, seed, _ in found:
             say(_line(run.grid.cells[cell], seed, run.write(cell, seed)))
 
 
@@ -337,7 +350,7 @@ def _worker(output: str) -> Callable[[Task], None]:
 def _work(output: str, task: Task) -> None:
     stage, folder = task.job.stage, Path(task.job.stage.run.output)
     if not is_trained(task.job):
-        if (folder / DONE).exists() or not is_of(read_json(folder / BEGUN) or {}, task.job.inputs):
+        if folder.exists() and ((folder / DONE).exists() or not is_of(read_json(folder / BEGUN), task.job.inputs)):
             shutil.rmtree(folder)  # what it reads has changed since
         write_json(make_folder(folder) / BEGUN, {"inputs": task.job.inputs})
         (trained,) = train_recipe(Recipe(output, (stage,)))

@@ -55,7 +55,11 @@ def _prefix(records: Records, sections: Sequence[Records]) -> str:
     names = [re.sub(r"[^\w.-]+", "-", one.name).strip(".-") or "grid" for one in sections]
     own = names[sections.index(records)]
     if names.count(own) > 1:
-        raise InputError(f'"name" is "{records.name}" in two of the grids', "give one another name", file=records.file)
+        raise InputError(
+            f'"name" is "{records.name}" in two of the grids',
+            "rename one of the grid files, and run polyref experiment again",
+            file=records.file,
+        )
     return own
 
 

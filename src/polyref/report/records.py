@@ -9,7 +9,7 @@ What contradicts itself is refused here, before anything is made of it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import UnionType
@@ -17,11 +17,10 @@ from typing import Any
 
 from polyref.data.formats.jsonl import json_of
 from polyref.errors import InputError, SettingsError
-from polyref.experiment.layout import cell_name, layout_of
+from polyref.experiment.layout import GRID, cell_name, grouped, layout_of, picked
 from polyref.files import reading
 from polyref.settings import refuse_unknown, within
 
-GRID = "grid.json"
 LOWER_IS_BETTER = ("perplexity",)
 _AGAIN = "run polyref experiment again"
 _KINDS: dict[Any, str] = {
@@ -329,19 +328,23 @@ def _runs(folder: Path, grid: _Table) -> tuple[list[Run], int]:
         record = _Table.read(path, f"{_AGAIN}, or move the file away")
         job = jobs.table(path.stem) if path.stem in jobs.content else None
         if job is not None and all(record.get(key, str) == job.get(key, str) for key in ("job", "inputs")):
-            runs.append(_run(record, job.get("test_set", str)))
+            run = _run(record, job.get("test_set", str))
+            if _stem(run.cell, run.seed) != path.stem:
+                record.refuse(f"this is the record of {_stem(run.cell, run.seed)}")
+            runs.append(run)
     return runs, len(files) - len(runs)
 
 
 def _planned(grid: _Table, cells: Sequence[Cell], seeds: Sequence[int], pick: Sequence[str]) -> int:
     """How many runs the grid plans: validation picks with the first seed; cells may have fewer seeds than others."""
     jobs = grid.table("jobs").content
-    others: dict[tuple[tuple[str, str], ...], int] = {}
-    for cell in cells:
-        key = tuple((axis, value) for axis, value in cell.items() if axis not in pick)
-        count = sum(f"{cell_name(dict(cell))}-seed{seed}" in jobs for seed in seeds[1:])
-        others[key] = max(count, others.get(key, 0))
-    return len(cells) + sum(others.values())
+    counts = [sum(_stem(cell, seed) in jobs for seed in seeds[1:]) for cell in cells]
+    return len(cells) + sum(max(counts[cell] for cell in group) for _, group in grouped(cells, pick))
+
+
+def _stem(cell: Cell, seed: int) -> str:
+    """The name of a record."""
+    return f"{cell_name(cell)}-seed{seed}"
 
 
 def _run(table: _Table, test_set: str) -> Run:
@@ -401,22 +404,20 @@ def _grouped(
     cells: Sequence[Cell], runs: Sequence[Run], seeds: Sequence[int], pick: Sequence[str], goal: str
 ) -> list[Group]:
     """Cells that differ only in what is picked, and of these the best on the first seed."""
-    members: dict[tuple[tuple[str, str], ...], list[Cell]] = {}
-    for cell in cells:
-        members.setdefault(tuple((axis, cell[axis]) for axis in cell if axis not in pick), []).append(cell)
-    better: Callable[..., Run] = min if goal in LOWER_IS_BETTER else max
+    there = {_stem(run.cell, run.seed): run for run in runs}
     groups = []
-    for key, candidates in members.items():
-        first = [run for cell in candidates for run in runs if run.cell == cell and run.seed == seeds[0]]
-        if len(candidates) == 1:
-            chosen = candidates[0]
-        elif first:
-            chosen = better(first, key=lambda run: score_of(run, goal)).cell
-        else:
-            groups.append(Group(dict(key), {}, ()))
+    for common, candidates in grouped(cells, pick):
+        first = [there.get(_stem(cells[cell], seeds[0])) for cell in candidates]
+        place: int | None = 0
+        if len(candidates) > 1:
+            scores = [None if run is None else score_of(run, goal) for run in first]
+            place = picked(scores, lowest=goal in LOWER_IS_BETTER)
+        if place is None:
+            groups.append(Group(common, {}, ()))
             continue
-        there = tuple(run for seed in seeds for run in runs if run.cell == chosen and run.seed == seed)
-        groups.append(Group(dict(key), {axis: chosen[axis] for axis in pick if axis in chosen}, there))
+        chosen = cells[candidates[place]]
+        own = tuple(there[name] for seed in seeds if (name := _stem(chosen, seed)) in there)
+        groups.append(Group(common, {axis: chosen[axis] for axis in pick if axis in chosen}, own))
     return groups
 
 

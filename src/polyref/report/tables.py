@@ -223,7 +223,7 @@ def _blocks(records: Records, rows: Sequence[Sequence[Group | None]]) -> list[in
 def test_table(records: Records) -> Table | None:
     """The chosen cells on the test set, and what they gain over the baseline."""
     groups = [group for group in records.test if group.tested]
-    metrics = [name for name in records.metrics if any(_known(_tested(name), group.tested) for group in groups)]
+    metrics = _test_metrics(records)
     if not groups or not metrics:
         return None
     axes = [axis for axis in (*records.rows, *records.columns) if any(axis in group.cell for group in records.test)]
@@ -254,6 +254,12 @@ def test_table(records: Records) -> Table | None:
         _notes(records, gains=records.baseline is not None and bool(records.baseline.tested)),
         fine_print=list(_signatures(groups, metrics)),
     )
+
+
+def _test_metrics(records: Records) -> list[str]:
+    """Those that are shown; all that there are where validation was by perplexity alone, which tests do not have."""
+    there = dict.fromkeys(name for group in records.groups for test in group.tests for name in test.scores)
+    return [name for name in records.metrics if name in there] or list(there)
 
 
 def outputs_table(records: Records) -> Table | None:
@@ -330,7 +336,7 @@ def comparisons_table(records: Records) -> Table | None:
     is_one_each = True
     for group, other in pairs:
         blocks.append(len(rows))
-        for metric in records.metrics:
+        for metric in _test_metrics(records):
             ours, theirs = _statistics(group, metric), _statistics(other, metric)
             if not ours or not theirs or not _is_comparable(group, other, metric):
                 continue
