@@ -93,7 +93,10 @@ align-eval: .venv/dev
 RECORDS := $(dir $(wildcard results/*/grid.json))
 paper: .venv/dev
 	@test -n "$(RECORDS)" || { echo "results/ holds no records yet; run polyref experiment on a grid of grids/study"; exit 2; }
-	$(BIN)/polyref report $(RECORDS) --output docs/report
+	@mkdir -p build
+	$(BIN)/polyref expand src/polyref/data/sample.jsonl --align soft --per-example 20 --keep-lattice --output build/case.jsonl
+	$(BIN)/polyref report $(RECORDS) --case build/case.jsonl --output docs/report
+	$(BIN)/python grids/study/contrasts.py results > docs/report/contrasts.md
 	cp docs/report/flickr8k-table4-curves-1.svg docs/pictures/results-methods.svg
 	cp docs/report/flickr8k-table4-curves-3.svg docs/pictures/results-numbers.svg
 	cp docs/report/e2e-techniques-curves-1.svg docs/pictures/results-techniques.svg
