@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from polyref.errors import PolyrefError, SettingsError
+from polyref.errors import SettingsError
 from polyref.experiment.grid import Grid, read_grid
 from polyref.experiment.layout import cell_name, layout_of
 
@@ -164,7 +164,10 @@ def test_a_cell_of_the_report_leaves_out_what_validation_picks(read):
         (AXES + "[axis.bad]\nall={}\n", "axis.bad.all cannot be a name"),
         (AXES + "[[cells]]\nmethode='first'\n", 'cells.methode is not a known axis; did you mean "method"?'),
         (AXES + "[[cells]]\nmethod='last'\n", "cells.method.last is not a known value"),
-        (AXES + "[[cells]]\nmethod=['first', 'first']\n", "the cell first is there twice; name it once"),
+        (
+            AXES + "[[cells]]\nmethod=['first', 'first']\n",
+            ":14: cells name the cell first twice; name it once",
+        ),
         (AXES + "[axis.wrong]\nx={fit.epoch=3}\n", "grid.toml: axis.wrong.x: fit.epoch is not a known key"),
         (AXES + "[report]\nrows=['size']\n", "report.rows.size is not a known axis"),
         (AXES + "[report]\nbaseline={method='last'}\n", "report.baseline.method.last is not a known value"),
@@ -181,10 +184,10 @@ def test_a_cell_of_the_report_leaves_out_what_validation_picks(read):
         ("pick=['metod']\n" + AXES, 'grid.toml:1: pick.metod is not a known axis; did you mean "method"?'),
         (AXES + "[axis.updates]\nx={}\n", "axis.updates is a word of reports; choose another name"),
         (AXES + '[axis."a b"]\nx={}\n', "axis.a b cannot be a name; use letters"),
-        (AXES + f"[axis.long]\n{'a' * 300}={{}}\n", "the name of a cell has more than 200 letters"),
+        (AXES + f"[axis.long]\n{'a' * 300}={{}}\n", "cells give a cell a name of more than 200 letters"),
         (
             AXES + "[axis.more]\nfirst={}\n[[cells]]\nmethod='first'\n[[cells]]\nmore='first'\n",
-            "two cells have the name first; give one of their values another name",
+            "cells give two cells the name first; give one of their values another name",
         ),
         (AXES + "[report]\nmetrics=['blue']\n", 'report.metrics holds "blue"; choose from bleu, cider'),
         (AXES + "[report]\nrows=['method']\ncolumns=['method']\n", "report.columns has method, which is in rows too"),
@@ -234,5 +237,5 @@ def test_what_is_let_in_from_a_grid_file_is_let_in_from_the_records(read, title)
 
 
 def test_a_recipe_that_is_not_there_is_named(read):
-    with pytest.raises(PolyrefError, match=r"gone\.toml: there is no such file"):
+    with pytest.raises(SettingsError, match='grid.toml:1: recipe is "gone.toml", and there is no such file; check'):
         read("recipe='gone.toml'\noutput='out'\n")

@@ -185,6 +185,9 @@ def read_grid(path: str | PathLike[str]) -> Grid:
         shown_how = table_of(tables.get("report", {}), "report")
         with within("pick"):
             refuse_unknown("axis", top.pick, list(axes))
+        if not Path(top.recipe).is_file():
+            cure = "check the path, seen from the folder that the command is started in"
+            raise SettingsError(f"is {shown(top.recipe)}, and there is no such file", cure, key="recipe")
     recipes = [_recipe(top, layer, axes, cell) for cell in cells]
     validation = recipes[0].stages[-1].validation
     scores = list(dict.fromkeys([*validation.metrics, validation.goal]))
@@ -251,18 +254,19 @@ def _cells(
             named = [axis for axis in axes if axis in block]
             for values in product(*(_values(block[axis], axis, axes[axis]) for axis in named)):
                 cell = dict(zip(named, values, strict=True))
-                if cell in found:
-                    raise SettingsError(f"the cell {cell_name(cell)} is there twice", "name it once")
                 found.append(cell)
                 seeds.append(own)
     if not found:
         raise SettingsError("names no cell", "name at least one", key="cells")
     names = list(map(cell_name, found))
     for number, name in enumerate(names):
+        if found[number] in found[:number]:
+            raise SettingsError(f"name the cell {name} twice", "name it once", key="cells")
         if name in names[:number]:
-            raise SettingsError(f"two cells have the name {name}; give one of their values another name")
+            raise SettingsError(f"give two cells the name {name}", "give one of their values another name", key="cells")
         if len(name) > _LONGEST:
-            raise SettingsError(f"the name of a cell has more than {_LONGEST} letters; give its values shorter names")
+            problem = f"give a cell a name of more than {_LONGEST} letters"
+            raise SettingsError(problem, "give its values shorter names", key="cells")
     return found, seeds
 
 
