@@ -237,5 +237,5 @@ def test_what_is_let_in_from_a_grid_file_is_let_in_from_the_records(read, title)
 
 
 def test_a_recipe_that_is_not_there_is_named(read):
-    with pytest.raises(SettingsError, match='grid.toml:1: recipe is "gone.toml", and there is no such file; check'):
+    with pytest.raises(SettingsError, match=r"grid\.toml:1: recipe is .gone\.toml., and there is no such file"):
         read("recipe='gone.toml'\noutput='out'\n")
