@@ -232,7 +232,7 @@ def test_an_example_without_a_kept_lattice_is_named() -> None:
     for unkept in (example, replace(example, lattice=None)):
         with pytest.raises(InputError) as caught:
             draw_fresh([CAT_EXAMPLE, unkept], FreshSettings(5), epoch=0, seed=0)
-        assert str(caught.value) == 'the example "no. 7" has no kept lattice; expand it anew, and keep the lattices'
+        assert str(caught.value) == 'the example "no. 7" has no kept lattice; expand it anew with --keep-lattice'
 
 
 def test_an_example_with_the_lattice_of_another_one_is_named() -> None:

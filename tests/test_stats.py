@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from polyref.data import sample_examples
 from polyref.example import JUDGEMENTS, Example, PseudoReference, Reference
-from polyref.stats import statistics, word_overlap
+from polyref.stats import Tally, statistics, word_overlap
 from polyref.text import TextSettings
 
 
@@ -132,3 +132,10 @@ def test_the_sample_is_as_it_is_described():
         64,
         sum(len(example.references) for example in sample_examples()),
     )
+
+
+def test_the_median_lattice_is_not_larger_than_the_largest():
+    tally = Tally()
+    tally.count(Example("1", "", (Reference("a"),)), [], sentences=338_688, exact=True, short=None)
+    found = tally.summary()
+    assert found["sentences_median"] == found["sentences_largest"] == "338688"

@@ -145,7 +145,7 @@ def lattice_of(example: Example, engine: Engine | AutoEngine, *, share: float) -
     kept = None if example.lattice is None else example.lattice.kept
     if example.lattice is None or kept is None:
         problem = f'the example "{example.id}" has no kept lattice'
-        raise InputError(problem, "expand it anew, and keep the lattices", line=example.line)
+        raise InputError(problem, "expand it anew with --keep-lattice", line=example.line)
     texts = [reference.text for reference in example.references]
     try:
         lattice = restore(texts, kept, penalty=example.lattice.penalty, engine=engine, share=share)

@@ -211,6 +211,8 @@ class Tally:
     def summary(self) -> dict[str, Any]:
         """One object of plain values; whole numbers that may be large are texts."""
         middle = _median(self.sentences) if self.sentences else 0.0
+        if math.isfinite(middle) and middle > self.largest:  # which three digits may be
+            middle = float(self.largest)
         return {
             "examples": self.examples,
             "references_before": self.gold,

@@ -108,6 +108,15 @@ def test_perplexity_can_be_the_goal_and_falls(tmp_path: Path, data):
     assert found.history[-1] < 0.7 * found.history[0]
 
 
+@pytest.mark.parametrize("goal", ["bleu", "perplexity"])
+def test_a_bleu_that_is_noise_is_said_to_be(tmp_path: Path, data, goal: str):
+    changes = {"fit": {"epochs": None, "updates": 2}, "validation": {"metrics": [goal], "goal": goal}}
+    [found] = polyref.train(made_up.recipe(tmp_path / "model", data, **changes))
+    assert ("a BLEU below 2 is noise" in (found.folder / "train.log").read_text()) == (
+        goal == "bleu" and found.best < 2
+    )
+
+
 def test_a_small_translator_learns_what_it_is_taught(tmp_path: Path, data):
     """Sequences are told apart by their source, which nothing but training can bring about."""
     model = {"embedding_size": 32, "state_size": 32, "dropout": 0.0}

@@ -220,7 +220,7 @@ def test_a_recipe_whose_training_set_has_no_lattices_is_refused(tmp_path: Path, 
     with pytest.raises(SettingsError, match=r"schedule.soft_targets needs lattices.*set expand.keep_lattice = true"):
         recipe_of(made_up.recipe(tmp_path, data, expand=kept, schedule={"soft_targets": 0.1}))
     tables = made_up.recipe(tmp_path / "out", data, schedule={"soft_targets": 0.1})
-    with pytest.raises(InputError, match=r"train.jsonl: soft targets need the lattices.*keep the lattices"):
+    with pytest.raises(InputError, match=r"train.jsonl: soft targets need the lattices.*--keep-lattice"):
         polyref.train(tables)
     with pytest.raises(InputError, match=r"train.jsonl:1: has no kept lattice.*expand.keep_lattice = true"):
         check_contents(recipe_of(tables))

@@ -92,7 +92,7 @@ def test_a_stream_without_kept_lattices_is_refused(kept, tmp_path: Path):
     plain = Example("plain", "s", (Reference("one"),))
     write([*kept, plain], tmp_path / "data.jsonl")
     for data in ([*kept, plain], tmp_path / "data.jsonl"):
-        with pytest.raises(InputError, match=r"soft targets need the lattices.*expand it anew, and keep the lattices"):
+        with pytest.raises(InputError, match=r"soft targets need the lattices.*expand it anew with --keep-lattice"):
             stream(data, soft=0.1)
     with pytest.raises(InputError, match='the example "plain" has no kept lattice'):
         choices_of(plain, ["one"], SoftSettings(0.1))

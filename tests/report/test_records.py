@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -127,6 +128,11 @@ def test_a_folder_without_a_grid_is_refused(tmp_path: Path):
     ):
         with pytest.raises(InputError, match=f"{path.name}: {says}; give a folder that polyref experiment has written"):
             read_records(path)
+
+
+def test_the_output_of_a_grid_stands_for_its_records(folder: Path, tmp_path: Path):
+    shutil.copytree(folder, tmp_path / "grid/records")
+    assert read_records(tmp_path / "grid").runs[0].file == str(tmp_path / "grid/records/first-1-seed1.json")
 
 
 def test_a_record_that_is_not_json_is_refused_with_its_line(folder: Path):

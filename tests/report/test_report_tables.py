@@ -336,3 +336,17 @@ def test_what_else_is_known_of_outputs_has_a_table_of_its_own(records: Records):
     assert lines(found)[0].endswith("| Distinct outputs")
     assert found.numbers[0]["distinct outputs"] == fmean(seen)
     assert all("Distinct" not in line for line in lines(tables.test_table(records)))
+
+
+def test_a_small_negative_number_stays_negative():
+    assert [tables._signed(number, 3) for number in (-0.0004, 0.0004, -1.5, 0.0)] == [
+        "−0.000",
+        "+0.000",
+        "−1.500",
+        "+0.000",
+    ]
+
+
+@pytest.mark.parametrize(("values", "shown"), [([11, 12], "11.5"), ([11, 13], "12"), ([0.5, 0.25], "0.375"), ([], "")])
+def test_a_mean_of_whole_numbers_is_not_rounded_away(values: list[float], shown: str):
+    assert tables._mean_of(values) == shown

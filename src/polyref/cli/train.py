@@ -12,6 +12,7 @@ from polyref.cli import options as o
 from polyref.errors import SettingsError, load_extra
 
 if TYPE_CHECKING:
+    from polyref.experiment.recipe import Recipe
     from polyref.experiment.training import Trained
 
 
@@ -59,14 +60,14 @@ def train(
     with o.training_bar() as show:
         trained = train_recipe(found, say=o.note, on_step=show)
     if rank_of_environment() == 0:
-        _show(trained, as_json)
+        _show(found, trained, as_json)
 
 
-def _show(trained: list[Trained], as_json: bool) -> None:
+def _show(recipe: Recipe, trained: list[Trained], as_json: bool) -> None:
     rows = [{**asdict(one), "folder": str(one.folder)} for one in trained]
     facts = {"stages": [{**row, "validations": row.pop("history")} for row in rows]}
     told = ""
-    for one in trained:
-        best = f"{one.best:.4f} after {one.best_updates:,} of {one.updates:,} updates"
-        told += f"{o.printable(str(one.folder))}: best validation {best}\n"
+    for one, stage in zip(trained, recipe.stages, strict=True):
+        best = f"{stage.validation.goal} {one.best:.4f} after {one.best_updates:,} of {one.updates:,} updates"
+        told += f"{o.printable(str(one.folder))}: best validation: {best}\n"
     o.summarise(facts, told, as_json=as_json)

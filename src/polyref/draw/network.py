@@ -140,7 +140,7 @@ def word_twice(network: Network) -> str | None:
     if not twice:
         return None
     such = shortened(max(twice, key=lambda word: (len(word), -seen[word])))
-    return f"A word that stands twice, such as “{such}”, is in two states: not merged, since order or context differ."
+    return f"A word that stands twice, such as “{such}”, is two stations, since what comes before or after it differs."
 
 
 @dataclass(frozen=True, slots=True)

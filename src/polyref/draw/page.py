@@ -35,7 +35,8 @@ HOW_TO_READ = (
     "the lines is a sentence. The marked way is one that nobody wrote: a pseudo-reference.",
     "Under each map: the references, and new sentences with their BLEU against them. Each part of a new sentence has "
     "the letter and the colour of a reference that has it there. Point at a line of text to see its way.",
-    "A word that stands twice in a map is in two states: not merged, since order or context differ.",
+    "A word that stands twice in a map is two stations, since what comes before or after it differs. A white capsule "
+    "without a word is a crossing: any line on its left can be left there for any line on its right.",
 )
 
 

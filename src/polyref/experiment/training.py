@@ -40,6 +40,9 @@ from polyref.model.folder import SOURCE, TARGET, TrainedModel, Vocabularies, new
 from polyref.schedule.batches import count_batches
 from polyref.schedule.schedules import shown
 
+_NOISE = 2.0
+_RATHER = 'set validation.metrics = ["perplexity"] and validation.goal = "perplexity"'
+
 
 @dataclass(frozen=True, slots=True)
 class Trained:
@@ -120,6 +123,8 @@ def _logged(run: _Run, log: Log, on_step: Callable[[Step], None]) -> Counters:
     save_model(run.trained, folder)
     log.line(f"ended after {counters.updates:,} updates: {why_over(counters, run.stage.fit)}")
     log.line(f"best: {goal} {counters.best:.4g} after {counters.best_updates:,} updates  {log.sparkline}")
+    if goal == "bleu" and (counters.best or 0.0) < _NOISE:
+        log.line(f"a BLEU below {_NOISE:g} is noise, which has chosen weights and learning rate; {_RATHER}")
     return counters
 
 

@@ -73,7 +73,7 @@ class Features:
         """Refuse ids without features, rows of another size, and numbers that are none or too large to learn from."""
         if size is not None and size != self.size:
             problem = f"{self.size} features per image, but the model reads {size}"
-            raise self._error(problem, "give others, or set the model's size")
+            raise self._error(problem, "give others, or set model.feature_size")
         missing = [id for id in dict.fromkeys(ids) if id not in self._number]
         if missing:
             raise self._error(f"no features for {_some(missing)}", "add them, or leave those examples out")

@@ -38,7 +38,7 @@ class Rejected:
         self._of_example = lru_cache(_REMEMBERED)(self._found)
         if not corpus.has_lattices:
             problem = "preferences need the lattices, and the file has not kept them for every example"
-            raise InputError(problem, "expand it anew, and keep the lattices")
+            raise InputError(problem, "expand it anew with --keep-lattice")
 
     def of(self, pairs: Pairs, references: Sequence[str]) -> list[LeftOut | None]:
         """One sentence for each pair; None where the example leaves nothing out."""

@@ -67,7 +67,7 @@ def choices_of(example: Example, references: Sequence[str], settings: SoftSettin
     kept = None if example.lattice is None else example.lattice.kept
     if kept is None:
         problem = f'the example "{example.id}" has no kept lattice'
-        raise InputError(problem, "expand it anew, and keep the lattices", line=example.line)
+        raise InputError(problem, "expand it anew with --keep-lattice", line=example.line)
     try:
         lattice = Branches([reference.text for reference in example.references], kept, example.line)
     except InputError as error:

@@ -49,7 +49,9 @@ class StreamSettings:
     """Which references take part, and in which schedule."""
 
     schedule: ScheduleSettings = part(ScheduleSettings)
-    limit: int | None = setting(None, "References per example, gold ones first.", at_least=1, below=2**31)
+    limit: int | None = setting(
+        None, "Most references per example; gold ones are never left out.", at_least=1, below=2**31
+    )
     gold_only: bool = setting(False, "Leave pseudo-references out.")
     fresh: FreshSettings | None = setting(
         None, "Draw other pseudo-references in every epoch, from lattices that were kept."
@@ -122,7 +124,7 @@ class Stream:
         if self.settings.wants_lattices and not corpus.has_lattices:
             what = "soft targets" if self.settings.fresh is None else "fresh paths"
             problem = f"{what} need the lattices, and the file has not kept them for every example"
-            raise InputError(problem, "expand it anew, and keep the lattices")
+            raise InputError(problem, "expand it anew with --keep-lattice")
         if self.settings.fresh is not None:
             self._drawn = _DrawnTexts(corpus, self.settings.fresh, self.settings.schedule.seed, tools)
 

@@ -172,6 +172,8 @@ class Records:
 def read_records(folder: str | Path) -> Records:
     """Read a folder of records; an InputError says what does not fit."""
     place = Path(folder)
+    if (place / "records" / GRID).is_file():  # the output of a grid
+        place = place / "records"
     cure = "give a folder that polyref experiment has written"
     if place.is_dir() and not (place / GRID).is_file():
         raise InputError(f"there is no {GRID} in this folder", cure, file=str(folder))

@@ -297,8 +297,8 @@ def _is_comparable(group: Group, baseline: Group | None, metric: str) -> bool:
 
 
 def _signed(number: float, digits: int) -> str:
-    text = f"{abs(number):.{digits}f}"
-    return ("−" if number < 0 and float(text) else "+") + text
+    # A negative number that is too small for its digits stays negative: an interval that reaches over 0 shows it.
+    return f"{'−' if number < 0 else '+'}{abs(number):.{digits}f}"
 
 
 def _extras(name: str, group: Group) -> list[float]:
@@ -308,7 +308,10 @@ def _extras(name: str, group: Group) -> list[float]:
 def _mean_of(values: Sequence[float]) -> str:
     if not values:
         return ""
-    return f"{fmean(values):,.0f}" if all(isinstance(value, int) for value in values) else f"{fmean(values):,.3f}"
+    mean = fmean(values)
+    if all(isinstance(value, int) for value in values):
+        return f"{mean:,.0f}" if mean.is_integer() else f"{mean:,.1f}"
+    return f"{mean:,.3f}"
 
 
 def _signatures(groups: Sequence[Group], metrics: Sequence[str]) -> Iterator[str]:
