@@ -119,6 +119,13 @@ def test_names_count_where_the_expected_ones_are_missing_and_no_other_is_possibl
             example(record, Fields(references="refs") if "refs" in says else None)
 
 
+def test_what_a_later_record_lacks_is_said_by_the_keys_that_it_has(tmp_path: Path):
+    path = tmp_path / "data.jsonl"
+    path.write_text('{"id": 1, "captions": ["a", "b"]}\n{"id": 2, "caption": "c"}\n')
+    with pytest.raises(InputError, match=r'data.jsonl:2: "references" is missing.*the keys here: "id", "caption"\)'):
+        list(read(path))
+
+
 def test_a_program_may_give_lists_of_references_and_dictionaries():
     expanded = list(polyref.expand([["a cat sleeps now", "the cat sleeps here now"]], 4))
     assert [reference.text for reference in expanded[0].references] == ["a cat sleeps now", "the cat sleeps here now"]

@@ -152,8 +152,8 @@ def _asked(key: str, names: Names, fields: Fields, record: Container[str]) -> li
 def _adapted(line: Line, names: Names, fields: Fields) -> bytes:
     """A record with the names asked for; a text in the place of references is one reference."""
     record = _record_in(line)
-    if record is None:
-        return line.content
+    if record is None or (names.references and not {names.references, fields.references} & record.keys()):
+        return line.content  # whoever takes it says what is missing, by the keys that it has
     text, written = line.content.decode(), []
     for key, _, start, stop in members(text):
         value = text[start:stop]
