@@ -25,7 +25,7 @@ def test_the_base_has_no_torch_and_so_no_cuda():
 def test_the_reference_has_every_public_name():
     """`make docs` checks that, too; here it needs none of the site's packages."""
     entries = re.findall(r"^::: polyref\.(\w+)$", (ROOT / "docs/api.md").read_text("utf-8"), re.MULTILINE)
-    assert sorted(entries) == sorted([*polyref.__all__, "PairDataset", "ScheduleBatchSampler"])
+    assert sorted(entries) == sorted([*polyref.__all__, "PairDataset", "ScheduleBatchSampler", "ScheduleSampler"])
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

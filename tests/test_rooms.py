@@ -112,7 +112,7 @@ def test_types_and_the_front_have_the_same_names():
     tree = ast.parse((PACKAGE / "__init__.py").read_text("utf-8"))
     [seen] = [node for node in tree.body if isinstance(node, ast.If)]
     names = {alias.name for node in seen.body if isinstance(node, ast.ImportFrom) for alias in node.names}
-    assert names == {*polyref.__all__, "PairDataset", "ScheduleBatchSampler"}
+    assert names == {*polyref.__all__, "PairDataset", "ScheduleBatchSampler", "ScheduleSampler"}
     assert all(hasattr(polyref, name) for name in names)
 
 

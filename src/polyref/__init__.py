@@ -38,7 +38,9 @@ if TYPE_CHECKING:
     from polyref.feed.huggingface import expander as expander
     from polyref.feed.pytorch import PairDataset as PairDataset
     from polyref.feed.pytorch import ScheduleBatchSampler as ScheduleBatchSampler
+    from polyref.feed.pytorch import ScheduleSampler as ScheduleSampler
     from polyref.feed.ray import expand_dataset as expand_dataset
+    from polyref.judge import JudgeSettings as JudgeSettings
     from polyref.lattice import Lattice as Lattice
     from polyref.lattice import SearchSettings as SearchSettings
     from polyref.lattice import Sentence as Sentence
@@ -62,8 +64,9 @@ _FRONT = {
     "experiment": "train",
     "feed": "Pair Stream stream",
     "feed.huggingface": "expander",
-    "feed.pytorch": "PairDataset ScheduleBatchSampler",
+    "feed.pytorch": "PairDataset ScheduleBatchSampler ScheduleSampler",
     "feed.ray": "expand_dataset",
+    "judge": "JudgeSettings",
     "lattice": "SearchSettings Sentence",
     "model": "load_model",
     "schedule.batches": "BatchSettings",

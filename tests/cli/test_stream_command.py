@@ -332,7 +332,7 @@ def test_a_machine_gets_one_object(run, file):
         (["--languages", "de,en"], "--languages has no effect without --format parallel; add that"),
         (["-o", "pairs.parquet"], "the name does not tell how pairs are written; give --format"),
         (["--rank", "0", "--ranks", "0"], "--ranks is 0; give a whole number from 1 to less than 2^31"),
-        (["--fresh", "2"], "the file has not kept them for every example; expand it anew, and keep"),
+        (["--fresh", "2"], "the file has not kept them for every example; expand it anew with --keep-lattice"),
         (["--fresh", "0"], "--fresh is 0; give a whole number from 1 to 10,000"),
         (["--fresh", "2", "--limit", "2"], "--limit does not go with fresh paths, which have a number of their own"),
         (["--fresh", "2", "--gold-only"], "--gold-only does not go with fresh paths"),

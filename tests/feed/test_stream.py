@@ -248,7 +248,7 @@ def test_fresh_paths_without_kept_lattices_are_refused(kept, tools):
     for examples in (EXAMPLES, [*kept, EXAMPLES[0]]):
         with pytest.raises(InputError) as refused:
             fresh_stream(examples, tools)
-        assert "the file has not kept them for every example; expand it anew, and keep" in str(refused.value)
+        assert "the file has not kept them for every example; expand it anew with --keep-lattice" in str(refused.value)
 
 
 def as_text(source):

@@ -15,7 +15,7 @@ from polyref.scale import ToolSettings
 from polyref.text import TextSettings
 
 
-@o.from_settings(align=("merge_order",), tools=("language_model", "cache", "workers"))
+@o.from_settings(align=("merge_order",), tools=("language_model", "cache", "workers", "ray"))
 def align(
     file: o.Input,
     *,

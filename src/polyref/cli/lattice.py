@@ -70,7 +70,7 @@ class ShowSettings:
     score: str | None = setting(None, "Score the sentences of a file, one per line.", metavar="FILE")
 
 
-@o.from_settings(tools=("language_model", "cache", "workers"), search=("tie_limit", "unseen_marks"))
+@o.from_settings(tools=("language_model", "cache", "workers", "ray"), search=("tie_limit", "unseen_marks"))
 def lattice(
     file: o.Input,
     *,
