@@ -89,7 +89,7 @@ bench: .venv/dev
 align-eval: .venv/dev
 	$(BIN)/python -m benchmarks.alignment
 
-# Tables and figures, drawn anew from the records in results/. docs/results.md shows three of the figures.
+# Tables and figures, drawn anew from the records in results/. docs/results.md shows some of the figures.
 RECORDS := $(dir $(wildcard results/*/grid.json))
 paper: .venv/dev
 	@test -n "$(RECORDS)" || { echo "results/ holds no records yet; run polyref experiment on a grid of grids/study"; exit 2; }
@@ -100,6 +100,10 @@ paper: .venv/dev
 	cp docs/report/flickr8k-table4-curves-1.svg docs/pictures/results-methods.svg
 	cp docs/report/flickr8k-table4-curves-3.svg docs/pictures/results-numbers.svg
 	cp docs/report/e2e-techniques-curves-1.svg docs/pictures/results-techniques.svg
+	cp docs/report/tatoeba-table2-curves-1.svg docs/pictures/results-translation-methods.svg
+	cp docs/report/tatoeba-table2-curves-3.svg docs/pictures/results-translation-numbers.svg
+	cp docs/report/flickr8k-table4-possible.svg docs/pictures/results-lattices.svg
+	cp docs/report/case.svg docs/pictures/results-case.svg
 
 clean:
 	rm -rf .venv build
