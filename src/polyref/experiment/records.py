@@ -198,7 +198,8 @@ def write_grid(grid: Grid, cells: Sequence[int]) -> None:
     """What the grid is, and what its data are. Those of `cells` are there; of what is not, that stays which was written
     of the same jobs before."""
     path = grid.records / GRID
-    before = read_json(path) or {}
+    before = read_json(path)
+    before = before if isinstance(before, dict) else {}
     stages = [recipe.stages[-1] for recipe in grid.recipes]
     made = [cell for cell in range(len(grid.cells)) if cell in cells or _is_made(grid, cell)]
     data, expansions = _data(grid, made), _expansions(grid, made)
