@@ -18,7 +18,7 @@ from statistics import fmean, stdev
 import numpy as np
 
 from polyref.experiment.layout import cell_name
-from polyref.report.records import Records, Run, read_records
+from polyref.report.records import Records, read_records
 from polyref.score.significance import Statistics, compare, statistics_of
 
 ALL = range(1, 1000)
@@ -50,18 +50,14 @@ def records_of(folder: Path) -> Records:
     return read_records(folder)
 
 
-def runs_of(results: Path, name: str, seeds: Collection[int]) -> list[Run]:
-    """The tested runs of a grid/cell, as far as there are any."""
+def statistics(results: Path, name: str, seeds: Collection[int], metric: str) -> list[Statistics]:
+    """Of the tested runs of a grid/cell that have the metric, as far as there are any."""
     grid, cell = name.split("/")
     if not (results / grid).exists():
         return []
     runs = [run for run in records_of(results / grid).runs if cell_name(run.cell) == cell and run.seed in seeds]
-    return sorted((run for run in runs if run.test is not None), key=lambda run: run.seed)
-
-
-def statistics(runs: list[Run], metric: str) -> list[Statistics]:
-    tests = [run.test.per_example for run in runs if run.test is not None]
-    return [statistics_of(one[metric], metric) for one in tests if metric in one]
+    tests = [run.test.per_example for run in sorted(runs, key=lambda run: run.seed) if run.test is not None]
+    return [statistics_of(test[metric], metric) for test in tests if metric in test]
 
 
 def differences(results: Path) -> list[str]:
@@ -71,7 +67,7 @@ def differences(results: Path) -> list[str]:
     ]
     for title, one, other, seeds in CONTRASTS:
         for metric, digits in DIGITS.items():
-            ours, theirs = (statistics(runs_of(results, name, seeds), metric) for name in (one, other))
+            ours, theirs = (statistics(results, name, seeds, metric) for name in (one, other))
             if ours and theirs:
                 found = compare(ours, theirs)
                 low, middle, high = (f"{number:+.{digits}f}" for number in (found.low, found.difference, found.high))
@@ -85,7 +81,7 @@ def lengths(results: Path) -> list[str]:
     """BLEU with and without the brevity penalty."""
     rows = ["| cell | seeds | BLEU | brevity penalty | without it |", "|---|---:|---:|---:|---:|"]
     for name in dict.fromkeys(name for _, one, other, _ in CONTRASTS for name in (one, other)):
-        found = statistics(runs_of(results, name, ALL), "bleu")
+        found = statistics(results, name, ALL, "bleu")
         if not found:
             continue
         penalties = []

@@ -19,7 +19,7 @@ def convert(
     reading: ReadSettings,
     skipping: BadSettings,
     settings: WriteSettings,
-    limit: Annotated[int | None, o.option("N", "Most references per example, but all gold ones.")] = None,
+    limit: Annotated[int | None, o.option("N", "Limit of references per example; gold ones stay.")] = None,
     as_json: o.JsonOption = False,
 ) -> None:
     """Write the examples of a file in another format.

@@ -49,7 +49,7 @@ class StreamSettings:
     """Which references take part, and in which schedule."""
 
     schedule: ScheduleSettings = part(ScheduleSettings)
-    limit: int | None = setting(None, "Most references per example, but all gold ones.", at_least=1, below=2**31)
+    limit: int | None = setting(None, "Limit of references per example; gold ones stay.", at_least=1, below=2**31)
     gold_only: bool = setting(False, "Leave pseudo-references out.")
     fresh: FreshSettings | None = setting(
         None, "Draw other pseudo-references in every epoch, from lattices that were kept."
