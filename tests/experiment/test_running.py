@@ -186,7 +186,10 @@ def test_a_grid_that_is_killed_again_and_again_ends_with_the_same_records(here: 
     while True:
         process = subprocess.Popen(command, env=os.environ | {"OMP_NUM_THREADS": "1"}, start_new_session=True)
         try:
-            assert process.wait(3 + 4 * draw.random() if kills < wanted else 300) == 0
+            # First as soon as a run has begun, so that even a fast machine is not done by then; later at any moment.
+            while not kills and process.poll() is None and not list(Path("killed/runs").glob("*/begun.json")):
+                time.sleep(0.01)
+            assert process.wait((3 + 4 * draw.random() if kills else 0.1) if kills < wanted else 300) == 0
             break
         except subprocess.TimeoutExpired:
             # All of it; or the parent alone, whose workers see the end of their connection, and end as well.
