@@ -38,10 +38,11 @@ CONTRASTS: list[tuple[str, str, str, Collection[int]]] = [
     ("Flickr8k: Shuffle 20 and Shuffle 5", "flickr8k-table5/shuffle-20-soft", "flickr8k-table5/shuffle-5", ALL),
     ("Flickr8k: Sample One 10, soft, and 5", "flickr8k-table4/sample-one-10-soft", "flickr8k-table5/sample-one-5", ALL),
     ("Flickr8k: Sample One 20, hard, and 5", "flickr8k-table4/sample-one-20-hard", "flickr8k-table5/sample-one-5", ALL),
-    ("E2E: eight references and one", "e2e-headroom/1000-8", "e2e-headroom/1000-1", ALL),
-    ("E2E: eight references and two", "e2e-headroom/1000-8", "e2e-headroom/1000-2", ALL),
-    ("E2E, 1,962 inputs: eight references and one", "e2e-headroom/1962-8", "e2e-headroom/1962-1", ALL),
-    ("E2E, 1,962 inputs: eight references and two", "e2e-headroom/1962-8", "e2e-headroom/1962-2", ALL),
+    ("Flickr8k: Shuffle 20, judged, and Shuffle 5", "flickr8k-remedies/judged", "flickr8k-table5/shuffle-5", ALL),
+    ("the same, half gold", "flickr8k-remedies/share", "flickr8k-table5/shuffle-5", ALL),
+    ("the same, soft targets", "flickr8k-remedies/soft", "flickr8k-table5/shuffle-5", ALL),
+    ("Shuffle 5 with soft targets, and without", "flickr8k-remedies/soft-gold", "flickr8k-table5/shuffle-5", ALL),
+    ("the best remedy and Sample One 5", "flickr8k-remedies/share", "flickr8k-table5/sample-one-5", ALL),
 ]
 
 
