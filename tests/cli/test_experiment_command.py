@@ -36,6 +36,12 @@ def test_a_plan_shows_cells_and_updates_and_makes_nothing(run, grid: Path):
 
 
 def test_some_cells_are_trained_and_their_scores_shown(run, grid: Path):
+    done = run("experiment", grid, "--only", "first-low", "--only", "*-high", "--dry-run")
+    assert [line.split()[0] for line in done.out.decode().splitlines()[1:-1]] == [
+        "first-low",
+        "first-high",
+        "shuffle-high",
+    ]
     done = run("experiment", grid, "--only", "first-*")
     assert done.code == 0
     assert "first-low seed 1: bleu" in done.err
@@ -62,7 +68,10 @@ def test_what_was_tested_on_another_test_set_is_not_done(run, grid: Path):
     ("arguments", "said"),
     [
         (["--jobs", "0"], "--jobs is 0; give a number from 1 to 1024"),
-        (["--only", "last-*"], '"last-*" is the name of no cell; give a pattern for names such as first-low'),
+        (
+            ["--only", "first-*", "--only", "last-*"],
+            '"last-*" is the name of no cell; give a pattern for names such as first-low',
+        ),
     ],
 )
 def test_what_cannot_be_run_is_refused(run, grid: Path, arguments, said):

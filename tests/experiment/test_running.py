@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -121,7 +122,7 @@ def test_a_grid_leaves_a_record_for_every_cell_that_was_picked_and_every_seed(he
 def test_test_scores_follow_from_what_each_example_adds(here: Path):
     from polyref.score import bleu_of_counts
 
-    run_grid(Run.of(read_grid(grid_file("one")), "first-*"))
+    run_grid(Run.of(read_grid(grid_file("one")), ["first-*"]))
     test = records("one")["first-gold-8-seed1.json"]["test"]
     rows = [[*row, *(max(0, row[0] - order) for order in range(4))] for row in test["per_example"]["bleu"]]
     assert bleu_of_counts(np.array(rows).sum(axis=0)) == pytest.approx(test["scores"]["bleu"]["score"], abs=1e-5)
@@ -133,7 +134,7 @@ def test_what_is_not_on_this_machine_stays_in_the_record_of_the_grid(here: Path)
     whole = records("one")["grid.json"]
     for path in Path("one").glob("expanded-*"):
         path.unlink()
-    run_grid(Run.of(read_grid("one.toml"), "first-*"))
+    run_grid(Run.of(read_grid("one.toml"), ["first-*"]))
     assert records("one")["grid.json"] == whole
     Path("gone.jsonl").write_text(Path("train.jsonl").read_text())
     grid = Path("one.toml").read_text().replace("6 = {", '6 = {data.train = "gone.jsonl", ')
@@ -141,7 +142,7 @@ def test_what_is_not_on_this_machine_stays_in_the_record_of_the_grid(here: Path)
     run_grid(Run.of(read_grid("one.toml")))
     whole = records("one")["grid.json"]
     Path("gone.jsonl").unlink()
-    run_grid(Run.of(read_grid("one.toml"), "first-*"))
+    run_grid(Run.of(read_grid("one.toml"), ["first-*"]))
     assert records("one")["grid.json"]["jobs"] == whole["jobs"]
     assert not read_records("one/records").left_out
 
@@ -152,7 +153,7 @@ def test_a_new_seed_leaves_what_is_not_on_this_machine(here: Path):
     for path in Path("one").glob("expanded-*"):
         path.unlink()
     Path("one.toml").write_text(Path("one.toml").read_text().replace("seeds = [1, 2]", "seeds = [1, 2, 3]"))
-    run_grid(Run.of(read_grid("one.toml"), "first-*"))
+    run_grid(Run.of(read_grid("one.toml"), ["first-*"]))
     found = records("one")["grid.json"]
     assert (found["expansions"], found["data"]) == (whole["expansions"], whole["data"])
     assert len(found["jobs"]) == 9
@@ -174,7 +175,7 @@ def test_a_cell_that_is_gone_is_gone_from_the_record_of_the_grid(here: Path):
 
 def test_cells_with_fewer_seeds_are_trained_with_the_first_ones_only(here: Path):
     Path("fewer.toml").write_text(GRID.format(output="fewer").replace("batch = 8\n", "batch = 8\nseeds = 1\n"))
-    run_grid(Run.of(read_grid("fewer.toml"), "first-*"))
+    run_grid(Run.of(read_grid("fewer.toml"), ["first-*"]))
     assert set(records("fewer")) == {"grid.json", "first-gold-8-seed1.json"}
     assert read_records("fewer/records").planned == 1 + 2 + 1  # the other cell: two to pick from, and the second seed
 
@@ -206,7 +207,7 @@ def test_a_grid_that_is_killed_again_and_again_ends_with_the_same_records(here: 
     assert killed == whole
 
 
-def one_cell(more: str = "", only: str | None = None) -> Run:
+def one_cell(more: str = "", only: Sequence[str] = ()) -> Run:
     """A grid that is quickly trained."""
     Path("one.toml").write_text(f"recipe='recipe.toml'\noutput='one'\n[set]\nfit.updates=4\n{more}")
     return Run.of(read_grid("one.toml"), only)
@@ -296,11 +297,11 @@ def test_records_of_a_grid_whose_runs_are_there_are_all_written(here: Path):
 
 
 def test_two_grids_do_not_share_their_records(here: Path):
-    run_grid(Run.of(read_grid(grid_file("one")), "first-*"))
+    run_grid(Run.of(read_grid(grid_file("one")), ["first-*"]))
     whole = records("one")
     Path("two.toml").write_text(Path("one.toml").read_text())
     with pytest.raises(InputError, match="one/records: these are the records of the grid one; give `records` another"):
-        run_grid(Run.of(read_grid("two.toml"), "first-*"))
+        run_grid(Run.of(read_grid("two.toml"), ["first-*"]))
     assert records("one") == whole
 
 
@@ -333,12 +334,12 @@ def test_processes_are_no_part_of_a_job(here: Path):
 def test_some_cells_need_no_files_of_others(here: Path):
     more = "[axis.a]\nx={}\ny={data.train='gone.jsonl'}\nz={expand.per_example=6}\n"
     said: list[str] = []
-    run_grid(one_cell(more, "x"), say=said.append)
+    run_grid(one_cell(more, ["x"]), say=said.append)
     assert "x-seed1.json" in records("one")
     assert records("one")["grid.json"]["expansions"] == []
     assert not [line for line in said if "expanding" in line]
-    run_grid(one_cell(more, "z"))
-    run_grid(one_cell(more, "x"))
+    run_grid(one_cell(more, ["z"]))
+    run_grid(one_cell(more, ["x"]))
     assert [one["cells"] for one in records("one")["grid.json"]["expansions"]] == [[{"a": "z"}]]
 
 

@@ -22,7 +22,9 @@ _UNKNOWN = "unknown: run one cell first, with --only"
 def experiment(
     grid: Annotated[str, o.argument("GRID", "A TOML file; see docs/experiments.md.")],
     jobs: Annotated[int, typer.Option("--jobs", "-j", metavar="N", help="Cells that are trained at a time.")] = 1,
-    only: Annotated[str | None, o.option("PATTERN", 'Cells with such names only, as in "shuffle-*".')] = None,
+    only: Annotated[
+        list[str] | None, o.option("PATTERN", 'Cells with such names only, as in "shuffle-*"; may be given again.')
+    ] = None,
     status: Annotated[bool, typer.Option("--status", help="Only show what is done.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show cells, updates and hours.")] = False,
     as_json: o.JsonOption = False,
@@ -38,7 +40,7 @@ def experiment(
     from polyref.experiment.grid import read_grid
     from polyref.experiment.running import Run, run_grid
 
-    run = Run.of(read_grid(grid), only)
+    run = Run.of(read_grid(grid), only or ())
     if status or dry_run:
         facts = _status(run) if status else _plan(run, jobs)
         shown = _status_table(facts) if status else _plan_table(facts, jobs)

@@ -15,7 +15,7 @@ import json
 import math
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -89,15 +89,15 @@ class Run:
     _records: dict[tuple[int, int], dict[str, Any]] = field(default_factory=dict)
 
     @staticmethod
-    def of(grid: Grid, only: str | None = None) -> Run:
-        """`only` is a pattern for names of cells, such as "shuffle-*"."""
-        cells = [number for number, cell in enumerate(grid.cells) if fnmatch.fnmatch(cell_name(cell), only or "*")]
-        if not cells:
-            names = ", ".join(map(cell_name, grid.cells[:5]))
-            raise SettingsError(
-                f'"{only}" is the name of no cell', f"give a pattern for names such as {names}", key="only"
-            )
-        return Run(grid, cells)
+    def of(grid: Grid, only: Sequence[str] = ()) -> Run:
+        """`only` has patterns for names of cells, such as "shuffle-*"; without any, all cells are meant."""
+        names = [cell_name(cell) for cell in grid.cells]
+        for pattern in only:
+            if not fnmatch.filter(names, pattern):
+                cure = f"give a pattern for names such as {', '.join(names[:5])}"
+                raise SettingsError(f'"{pattern}" is the name of no cell', cure, key="only")
+        meant = {name for pattern in only or ["*"] for name in fnmatch.filter(names, pattern)}
+        return Run(grid, [number for number, name in enumerate(names) if name in meant])
 
     # -- what is wanted -----------------------------------------------------------------------------------------
 
