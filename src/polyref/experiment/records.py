@@ -13,6 +13,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -20,11 +21,12 @@ from typing import Any
 from polyref import __version__
 from polyref.data import Input, ReadSettings, read
 from polyref.errors import InputError
+from polyref.example import Example
 from polyref.experiment.folder import STEPS
 from polyref.experiment.grid import Grid, Job
 from polyref.experiment.inputs import check_files, cut_down, expanded
 from polyref.experiment.layout import GRID, Cell, cell_name
-from polyref.experiment.recipe import PERPLEXITY, Stage
+from polyref.experiment.recipe import PERPLEXITY, Stage, ValidationSection
 from polyref.features.features import Features
 from polyref.files import write_whole, writing
 from polyref.model import load_model
@@ -157,7 +159,7 @@ def write_done(job: Job, updates: int, epochs: int, best_updates: int) -> None:
 
 
 def write_test(job: Job) -> None:
-    """Generate for the test set, and score it: the scores, and what each example adds to them."""
+    """Generate for the test set, and score it."""
     stage = job.stage
     folder, validation = Path(stage.run.output), stage.validation
     examples = list(read(stage.data.test, stage.data.fields))
@@ -168,17 +170,25 @@ def write_test(job: Job) -> None:
     lines = (json.dumps({"id": one.id, "hypothesis": text}) for one, text in zip(examples, texts, strict=True))
     with writing(folder / OUTPUT):
         write_whole(folder / OUTPUT, "".join(f"{line}\n" for line in lines).encode())
+    settings = replace(validation, fold_case=validation.fold_case or trained.fold_case)
+    write_json(folder / TEST, {"inputs": job.test_set, **tested(texts, examples, settings)})
+
+
+def tested(texts: list[str], examples: Sequence[Example], settings: ValidationSection) -> dict[str, Any]:
+    """The scores of outputs, and what each example adds to them."""
     references = [[reference.text for reference in example.references] for example in examples]
-    metrics = [name for name in validation.metrics if name != PERPLEXITY] or USUAL
-    folds = validation.fold_case or trained.fold_case
+    metrics = [name for name in settings.metrics if name != PERPLEXITY] or USUAL
     scores = evaluate(
-        texts, references, metrics=metrics, tokenizer=validation.tokenizer, fold_case=folds, allow_empty=True
+        texts, references, metrics=metrics, tokenizer=settings.tokenizer, fold_case=settings.fold_case, allow_empty=True
     )
-    shown = {name: {"score": round(one.score, _DIGITS), "signature": one.signature} for name, one in scores.items()}
-    per_example = {name: Statistics.of(name, one).entry() for name, one in scores.items()}
-    extra = _extra([example.source for example in examples], texts, references)
-    content = {"inputs": job.test_set, "examples": len(examples), "scores": shown, "extra": extra}
-    write_json(folder / TEST, {**content, "per_example": per_example})
+    return {
+        "examples": len(examples),
+        "scores": {
+            name: {"score": round(one.score, _DIGITS), "signature": one.signature} for name, one in scores.items()
+        },
+        "extra": _extra([example.source for example in examples], texts, references),
+        "per_example": {name: Statistics.of(name, one).entry() for name, one in scores.items()},
+    }
 
 
 def _extra(sources: list[Any], texts: list[str], references: list[list[str]]) -> dict[str, float]:
