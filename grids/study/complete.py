@@ -1,4 +1,4 @@
-"""Of gold and judged references, those that leave out no more facts of their input than the most complete gold one does.
+"""Of gold and judged references, those that leave out no more facts than the most complete gold one of the input does.
 
     python grids/study/complete.py recipes/study/e2e.toml OUT.jsonl data.examples=300 data.references=2 \\
         expand.per_example=20 expand.align=soft
@@ -21,7 +21,13 @@ from polyref.experiment.inputs import expanded
 from polyref.experiment.reading import read_recipe
 from polyref.score.facts import missing_of
 
-LITERAL = {"name", "eatType", "food", "area", "near"}  # slots whose values people write as they are (polyref.score.facts)
+LITERAL = {
+    "name",
+    "eatType",
+    "food",
+    "area",
+    "near",
+}  # slots whose values people write as they are (polyref.score.facts)
 
 
 def missing(source: object, text: str) -> int:

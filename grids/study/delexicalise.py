@@ -2,7 +2,8 @@
 
     python grids/study/delexicalise.py data/e2e/train.jsonl runs/study/e2e/train.jsonl
     python grids/study/delexicalise.py --back data/e2e/test_all_refs.jsonl hypotheses.jsonl output.jsonl
-    python grids/study/delexicalise.py --records data/e2e/test_all_refs.jsonl runs/study/e2e-full results/e2e-full results/e2e-names
+    python grids/study/delexicalise.py --records data/e2e/test_all_refs.jsonl runs/study/e2e-full results/e2e-full \\
+        results/e2e-names
 
 The second command puts the names of the first file's inputs back into what was generated, by the order of the examples. The third
 does so with the outputs of all runs of a grid, and writes its records anew with the scores of that.
