@@ -3,18 +3,21 @@
     python grids/study/novelty.py data/e2e/train.jsonl 2 8        # two of eight references are given
     python grids/study/novelty.py data/tatoeba-en2fr/train_multi.jsonl 2 4 runs/study/french    # with this encoder
 
-In:   a file, how many references of an example are given, and how many it must have: no more take part. The next one is "one more
-      from people", the others are held out. Pseudo-references are the default's choice of 20, by soft alignment.
-Out:  in per cent, for each length of n-grams: how many of those of the held-out references the given ones have, how many they
-      have with pseudo-references, and with one more from people; and how many of what these two say anew stands in a
-      held-out reference.
+In:   a file, how many references of an example are given, and how many it must have: so many take part, in random order. The
+      next one is "one more from people", the others are held out. Pseudo-references are the default's choice of 20, by
+      soft alignment.
+Out:  in per cent, for each length of n-grams: how many of those of the held-out references the given ones have, how many
+      they have with pseudo-references, and with one more from people; and how many of what these two say anew stands in
+      a held-out reference.
 """
 
 from __future__ import annotations
 
+import random
 import sys
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import replace
 
 import polyref
 from polyref import AlignSettings, Example, ExpandSettings, TextSettings
@@ -29,14 +32,18 @@ def ngrams(texts: Iterable[str], order: int) -> set[tuple[str, ...]]:
 
 
 def shares(path: str, given: int, wanted: int, encoder: str | None = None) -> list[tuple[str, list[float]]]:
-    whole = [example for example in polyref.read(path) if len(example.references) >= wanted]
+    whole = [
+        replace(example, references=tuple(random.Random(example.id).sample(example.references, wanted)))
+        for example in polyref.read(path)
+        if len(example.references) >= wanted
+    ]
     cut = [Example(one.id, one.source, one.references[:given]) for one in whole]
     found: Counter[tuple[str, int]] = Counter()
     expanded = polyref.expand(
         cut, settings=ExpandSettings(20, align=AlignSettings("soft")), encoder=encoder and polyref.open_encoder(encoder)
     )
     for example, ours in zip(whole, expanded, strict=True):
-        texts = [one.text for one in example.references[:wanted]]
+        texts = [one.text for one in example.references]
         for order in ORDERS:
             known, one_more, others = (
                 ngrams(part, order) for part in (texts[:given], [texts[given]], texts[given + 1 :])
