@@ -23,7 +23,7 @@ def experiment(
     grid: Annotated[str, o.argument("GRID", "A TOML file; see docs/experiments.md.")],
     jobs: Annotated[int, typer.Option("--jobs", "-j", metavar="N", help="Cells that are trained at a time.")] = 1,
     only: Annotated[
-        list[str] | None, o.option("PATTERN", 'Cells with such names only, as in "shuffle-*"; may be given again.')
+        list[str] | None, o.option("PATTERN", 'Only cells with such names: "shuffle-*"; may be given again.')
     ] = None,
     status: Annotated[bool, typer.Option("--status", help="Only show what is done.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show cells, updates and hours.")] = False,
