@@ -21,13 +21,7 @@ from polyref.experiment.inputs import expanded
 from polyref.experiment.reading import read_recipe
 from polyref.score.facts import missing_of
 
-LITERAL = {
-    "name",
-    "eatType",
-    "food",
-    "area",
-    "near",
-}  # slots whose values people write as they are (polyref.score.facts)
+LITERAL = {"name", "eatType", "food", "area", "near"}  # slots of E2E whose values people write word by word
 
 
 def missing(source: object, text: str) -> int:

@@ -24,6 +24,7 @@ from polyref import AlignSettings, Example, ExpandSettings, TextSettings
 from polyref.text import tokenize
 
 ORDERS = (1, 2, 3, 4)
+ADDED = ("pseudo-references", "one more from people")
 
 
 def ngrams(texts: Iterable[str], order: int) -> set[tuple[str, ...]]:
@@ -51,18 +52,12 @@ def shares(path: str, given: int, wanted: int, encoder: str | None = None) -> li
             pseudo = ngrams([one.text for one in ours.pseudo_references], order)
             found["held out", order] += len(others)
             found["given", order] += len(others & known)
-            for name, more in (("pseudo-references", pseudo), ("one more from people", one_more)):
+            for name, more in zip(ADDED, (pseudo, one_more), strict=True):
                 found[f"with {name}", order] += len(others & (known | more))
                 found[f"new in {name}", order] += len(more - known)
                 found[f"new in {name}, and said by others", order] += len((more - known) & others)
-    rows = [
-        ("given", "held out"),
-        *((f"with {name}", "held out") for name in ("pseudo-references", "one more from people")),
-    ]
-    rows += [
-        (f"new in {name}, and said by others", f"new in {name}")
-        for name in ("pseudo-references", "one more from people")
-    ]
+    rows = [("given", "held out"), *((f"with {name}", "held out") for name in ADDED)]
+    rows += [(f"new in {name}, and said by others", f"new in {name}") for name in ADDED]
     return [(row, [100 * found[row, order] / max(1, found[whole, order]) for order in ORDERS]) for row, whole in rows]
 
 
