@@ -91,7 +91,7 @@ def record(cell: Mapping[str, str], seed: int, *, tested: bool = False, validati
         "job": JOB["job"],
         "inputs": JOB["inputs"],
         "versions": {"polyref": "0.1.0", "torch": "2.13.0"},
-        "settings": {"run": {"seed": seed}},
+        "settings": {"run": {"seed": seed}, "validation": {"goal": "bleu"}},
         "curve": curve,
         "updates": curve[-1]["updates"],
         "epochs": validations,

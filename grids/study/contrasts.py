@@ -19,7 +19,7 @@ import numpy as np
 
 from polyref.experiment.layout import cell_name
 from polyref.report.records import Records, read_records
-from polyref.score.significance import Statistics, compare, statistics_of
+from polyref.score.significance import Statistics, compare
 
 ALL = range(1, 1000)
 DIGITS = {"bleu": 2, "cider": 3}
@@ -58,7 +58,7 @@ def statistics(results: Path, name: str, seeds: Collection[int], metric: str) ->
         return []
     runs = [run for run in records_of(results / grid).runs if cell_name(run.cell) == cell and run.seed in seeds]
     tests = [run.test.per_example for run in sorted(runs, key=lambda run: run.seed) if run.test is not None]
-    return [statistics_of(test[metric], metric) for test in tests if metric in test]
+    return [test[metric] for test in tests if metric in test]
 
 
 def differences(results: Path) -> list[str]:

@@ -76,6 +76,12 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+def timeless(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: timeless(one) for key, one in value.items() if key not in TIMES}
+    return [timeless(one) for one in value] if isinstance(value, list) else value
+
+
 def grid_file(name: str) -> str:
     Path(f"{name}.toml").write_text(GRID.format(output=name))
     return f"{name}.toml"
@@ -83,12 +89,6 @@ def grid_file(name: str) -> str:
 
 def records(folder: str) -> dict[str, Any]:
     """All records, without what may differ between two runs."""
-
-    def timeless(value: Any) -> Any:
-        if isinstance(value, dict):
-            return {key: timeless(one) for key, one in value.items() if key not in TIMES}
-        return [timeless(one) for one in value] if isinstance(value, list) else value
-
     return {path.name: timeless(json.loads(path.read_text())) for path in sorted(Path(folder, "records").iterdir())}
 
 
@@ -257,7 +257,13 @@ def test_a_run_that_was_stopped_begins_anew_if_what_it_reads_has_changed(here: P
 DAMAGED: list[Any] = [None, [], {}, {"best": []}, {"best": {"scores": {}}}, {"best": {"scores": {"bleu": "high"}}}]
 DAMAGED += [
     {"updates": 0},
+    {"updates": 10**400},
     {"seconds": "1"},
+    {"seconds": float("nan")},
+    {"curve": None},
+    {"versions": []},
+    {"cell": {"a": "b"}},
+    {"seed": 2},
     {"test": {}},
     {"test": {"inputs": "", "examples": 5, "scores": {"bleu": 1}}},
 ]
@@ -278,13 +284,53 @@ def test_a_record_that_is_not_one_is_written_anew(here: Path, damage: Any):
 def test_a_run_whose_end_is_not_told_ends_again(here: Path, name: str):
     run_grid(one_cell())
     [path] = Path("one/runs").glob(f"*/{name}")
-    whole = {key: one for key, one in json.loads(path.read_text()).items() if key != "seconds"}
+    whole = timeless(json.loads(path.read_text()))
     path.write_text('{"inputs": "' + whole["inputs"] + '"}')
     Path("one/records/only-seed1.json").unlink()
     assert not next(one_cell().wanted())[2].is_done
     run_grid(one_cell())
-    again = json.loads(path.read_text())
-    assert {key: again[key] for key in whole} == whole
+    assert timeless(json.loads(path.read_text())) == whole
+
+
+def test_a_model_that_is_lost_is_trained_again_if_it_is_needed(here: Path):
+    run_grid(one_cell())
+    whole = records("one")
+    [weights] = Path("one/runs").glob("*/weights.safetensors")
+    weights.unlink()
+    run_grid(one_cell())
+    assert not weights.exists()  # the record is there
+    Path("one/records/only-seed1.json").unlink()
+    run_grid(one_cell())
+    assert weights.exists()
+    assert records("one") == whole
+
+
+def test_records_need_no_log(here: Path):
+    run_grid(one_cell())
+    whole = records("one")
+    [log] = Path("one/runs").glob("*/log.jsonl")
+    log.write_text('{"wh')
+    Path("one/records/only-seed1.json").unlink()
+    run_grid(one_cell())
+    assert records("one") == whole
+
+
+def test_a_run_whose_end_has_been_changed_is_named(here: Path):
+    run_grid(one_cell())
+    [path] = Path("one/runs").glob("*/done.json")
+    path.write_text(json.dumps({**json.loads(path.read_text()), "best": {}}))
+    Path("one/records/only-seed1.json").unlink()
+    with pytest.raises(InputError, match=r"/run-.*: done\.json or test\.json have been changed; delete the folder"):
+        run_grid(one_cell())
+
+
+def test_a_damaged_grid_is_written_anew(here: Path):
+    run_grid(one_cell())
+    path = Path("one/records/grid.json")
+    whole = path.read_text()
+    path.write_text(json.dumps({**json.loads(whole), "jobs": []}))
+    run_grid(one_cell())
+    assert path.read_text() == whole
 
 
 def test_records_of_a_grid_whose_runs_are_there_are_all_written(here: Path):

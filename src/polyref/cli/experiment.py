@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from statistics import mean
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -97,8 +97,8 @@ def _status(run: Run) -> dict[str, Any]:
     for cell in run.cells:
         seeds = [seed for other, seed in planned if other == cell]
         records = [record for seed in seeds if (cell, seed) in done and (record := run.record(cell, seed)) is not None]
-        best = _means([_scores(record["best"]) for record in records])
-        tested = _means([_scores(record["test"]) for record in records if record["test"] is not None])
+        best = _means([record.best.scores for record in records])
+        tested = _means([record.test.scores for record in records if record.test is not None])
         name = cell_name(run.grid.cells[cell])
         cells.append({"cell": name, "done": len(records), "seeds": len(seeds), "validation": best, "test": tested})
     return {"cells": cells}
@@ -112,11 +112,7 @@ def _status_table(facts: dict[str, Any]) -> str:
     return _table(rows)
 
 
-def _scores(part: dict[str, Any]) -> dict[str, float]:
-    return {name: one["score"] if isinstance(one, dict) else one for name, one in part["scores"].items()}
-
-
-def _means(scores: list[dict[str, float]]) -> dict[str, float]:
+def _means(scores: Sequence[Mapping[str, float]]) -> dict[str, float]:
     return {name: mean(one[name] for one in scores) for name in scores[0]} if scores else {}
 
 

@@ -27,9 +27,11 @@ from polyref.experiment.grid import Grid, Job
 from polyref.experiment.inputs import check_files, cut_down, expanded
 from polyref.experiment.layout import GRID, Cell, cell_name
 from polyref.experiment.recipe import PERPLEXITY, Stage, ValidationSection
+from polyref.experiment.record import Record, Tested
 from polyref.features.features import Features
 from polyref.files import write_whole, writing
 from polyref.model import load_model
+from polyref.model.folder import WEIGHTS
 from polyref.score import USUAL, evaluate
 from polyref.score.diversity import diversity
 from polyref.score.facts import facts
@@ -64,15 +66,18 @@ def write_json(path: Path, content: Any) -> None:
 
 
 def is_trained(job: Job) -> bool:
-    match found := read_json(Path(job.stage.run.output) / DONE):
-        case {"updates": int(), "epochs": int(), "best_updates": int(), "seconds": int() | float()}:
-            return is_of(found, job.inputs)
+    folder = Path(job.stage.run.output)
+    match found := read_json(folder / DONE):
+        case {"updates": int(), "epochs": int(), "seconds": int() | float(), "best": dict(), "curve": list()}:
+            return is_of(found, job.inputs) and (folder / WEIGHTS).is_file()
     return False
 
 
 def is_tested(job: Job) -> bool:
-    found = read_json(Path(job.stage.run.output) / TEST)
-    return _is_test(found) and is_of(found, job.test_set)
+    try:
+        return Tested.read(Path(job.stage.run.output) / TEST).inputs == job.test_set
+    except InputError:
+        return False
 
 
 def is_of(found: Any, inputs: str) -> bool:
@@ -80,32 +85,14 @@ def is_of(found: Any, inputs: str) -> bool:
     return isinstance(found, dict) and found.get("inputs") == inputs
 
 
-def is_record(found: Any) -> bool:
-    """Whether it has what is read of a record here; what has not is written anew."""
-    match found:
-        case {
-            "job": str(),
-            "updates": int(updates),
-            "seconds": int() | float(),
-            "settings": {"validation": {"goal": str(goal)}},
-            "best": {"scores": dict(scores)},
-            "test": None | dict() as test,
-        }:
-            numbers = [*scores.values(), scores.get(goal)]
-            return updates > 0 and all(map(_is_number, numbers)) and (test is None or _is_test(test))
-    return False
-
-
-def _is_test(found: Any) -> bool:
-    match found:
-        case {"inputs": str(), "examples": int(examples), "scores": dict(scores), "per_example": dict(rows)}:
-            are_scores = all(isinstance(one, dict) and _is_number(one.get("score")) for one in scores.values())
-            return are_scores and all(isinstance(row, list) and len(row) == examples for row in rows.values())
-    return False
-
-
-def _is_number(found: Any) -> bool:
-    return isinstance(found, int | float) and not isinstance(found, bool)
+def record_of(grid: Grid, cell: Cell, seed: int, job: Job) -> Record | None:
+    """The record of a cell, if there is one, whole, and of this job."""
+    try:
+        found = Record.read(record_path(grid, cell, seed))
+    except InputError:
+        return None
+    is_own = (found.cell, found.seed, found.job, found.inputs) == (cell, seed, job.name, job.inputs)
+    return found if is_own else None
 
 
 # -- a cell -----------------------------------------------------------------------------------------------------------
@@ -115,8 +102,6 @@ def write_record(grid: Grid, cell: Cell, seed: int, job: Job) -> None:
     """The record of a cell whose last job has ended."""
     folder = Path(job.stage.run.output)
     done = read_json(folder / DONE)
-    curve = [_point(step) for step in _steps(folder) if "validation" in step]
-    best: dict[str, float] = next((point["scores"] for point in curve if point["updates"] == done["best_updates"]), {})
     content = job.stage.content()
     for key in ("output", "init_from"):
         content["run"].pop(key)
@@ -133,29 +118,35 @@ def write_record(grid: Grid, cell: Cell, seed: int, job: Job) -> None:
             "updates": done["updates"],
             "epochs": done["epochs"],
             "seconds": done["seconds"],
-            "best": {"updates": done["best_updates"], "scores": best},
-            "curve": curve,
+            "best": done["best"],
+            "curve": done["curve"],
             "test": read_json(folder / TEST),
         },
     )
 
 
-def _steps(folder: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (folder / STEPS).read_text(encoding="utf-8").splitlines()]
+def write_done(job: Job, updates: int, epochs: int, best_updates: int) -> None:
+    """Mark a job as trained: this and its model are all that is needed of it from now on."""
+    folder = Path(job.stage.run.output)
+    steps = [json.loads(line) for line in (folder / STEPS).read_text(encoding="utf-8").splitlines()]
+    curve = [_point(step) for step in steps if "validation" in step]
+    found = {
+        "inputs": job.inputs,
+        "updates": updates,
+        "epochs": epochs,
+        "seconds": max((step["seconds"] for step in steps), default=0.0),
+        "best": next(
+            {"updates": best_updates, "scores": one["scores"]} for one in curve if one["updates"] == best_updates
+        ),
+        "curve": curve,
+    }
+    write_json(folder / DONE, found)
 
 
 def _point(step: dict[str, Any]) -> dict[str, Any]:
     scores = {name: round(score, _DIGITS) for name, score in step["scores"].items()}
     loss = round(step["loss"], _DIGITS)
     return {name: step[name] for name in ("updates", "epoch", "seconds")} | {"loss": loss, "scores": scores}
-
-
-def write_done(job: Job, updates: int, epochs: int, best_updates: int) -> None:
-    """Mark a job as trained: its model is all that is needed of it from now on."""
-    folder = Path(job.stage.run.output)
-    seconds = max((step["seconds"] for step in _steps(folder)), default=0.0)
-    found = {"updates": updates, "epochs": epochs, "best_updates": best_updates, "seconds": seconds}
-    write_json(folder / DONE, {**found, "inputs": job.inputs})
 
 
 def write_test(job: Job) -> None:
@@ -208,8 +199,10 @@ def write_grid(grid: Grid, cells: Sequence[int]) -> None:
     """What the grid is, and what its data are. Those of `cells` are there; of what is not, that stays which was written
     of the same jobs before."""
     path = grid.records / GRID
-    before = read_json(path)
-    before = before if isinstance(before, dict) else {}
+    before: dict[str, Any] = {}
+    match found := read_json(path):
+        case {"jobs": dict(), "data": list(), "expansions": list()}:
+            before = found
     stages = [recipe.stages[-1] for recipe in grid.recipes]
     made = [cell for cell in range(len(grid.cells)) if cell in cells or _is_made(grid, cell)]
     data, expansions = _data(grid, made), _expansions(grid, made)

@@ -15,12 +15,11 @@ import json
 import math
 import os
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from statistics import mean
-from typing import Any
 
 import numpy as np
 
@@ -32,15 +31,16 @@ from polyref.experiment.grid import Grid, Job
 from polyref.experiment.inputs import check_files, expanded
 from polyref.experiment.layout import GRID, Cell, cell_name, picked
 from polyref.experiment.recipe import Recipe, Stage
+from polyref.experiment.record import Record
 from polyref.experiment.records import (
     BEGUN,
     DONE,
+    TEST,
     is_of,
-    is_record,
     is_tested,
     is_trained,
     read_json,
-    record_path,
+    record_of,
     write_done,
     write_grid,
     write_json,
@@ -86,7 +86,7 @@ class Run:
     failed: dict[str, str] = field(default_factory=dict)  # jobs, and why
     _updates: dict[str, int] = field(default_factory=dict)
     _jobs: dict[tuple[int, int], Job] = field(default_factory=dict)
-    _records: dict[tuple[int, int], dict[str, Any]] = field(default_factory=dict)
+    _records: dict[tuple[int, int], Record] = field(default_factory=dict)
 
     @staticmethod
     def of(grid: Grid, only: Sequence[str] = ()) -> Run:
@@ -141,26 +141,31 @@ class Run:
             self._jobs[cell, seed] = self.grid.jobs(cell, seed)[-1]
         return self._jobs[cell, seed]
 
-    def record(self, cell: int, seed: int) -> dict[str, Any] | None:
+    def record(self, cell: int, seed: int) -> Record | None:
         """The record of a cell, if it is of this grid as it is now."""
         if (cell, seed) not in self._records:
-            found, job = read_json(record_path(self.grid, self.grid.cells[cell], seed)), self.job(cell, seed)
-            if not is_record(found) or found["job"] != job.name or not is_of(found, job.inputs):
+            found = record_of(self.grid, self.grid.cells[cell], seed, self.job(cell, seed))
+            if found is None:
                 return None
             self._records[cell, seed] = found
         return self._records[cell, seed]
 
-    def write(self, cell: int, seed: int) -> dict[str, Any]:
+    def write(self, cell: int, seed: int) -> Record:
         """The record of a cell, written anew."""
-        write_record(self.grid, self.grid.cells[cell], seed, self.job(cell, seed))
+        job = self.job(cell, seed)
+        write_record(self.grid, self.grid.cells[cell], seed, job)
         self._records.pop((cell, seed), None)
         found = self.record(cell, seed)
-        assert found is not None
+        if found is None:
+            problem = f"{DONE} or {TEST} have been changed"
+            raise InputError(problem, "delete the folder, and it is trained again", file=job.stage.run.output)
         return found
 
     def has_record(self, cell: int, seed: int, task: Task) -> bool:
         found = self.record(cell, seed)
-        return found is not None and (not task.test or is_of(found["test"], task.job.test_set))
+        if found is None or not task.test:
+            return found is not None
+        return found.test is not None and found.test.inputs == task.job.test_set
 
     # -- how long it takes --------------------------------------------------------------------------------------
 
@@ -177,7 +182,7 @@ class Run:
             for seed in self.grid.seeds[cell]:
                 if (record := self.record(cell, seed)) is not None:
                     pairs = self.grid.recipes[cell].stages[-1].batch.pairs or 1
-                    done.append(record["seconds"] / (record["updates"] * pairs))
+                    done.append(record.seconds / (record.updates * pairs))
                 elif not done:
                     begun += [_rate(job) for job in (self.job(cell, seed), self.job(cell, seed).before) if job]
         found = done or [rate for rate in begun if rate]
@@ -198,9 +203,9 @@ class Run:
         return left / jobs
 
 
-def best_of(record: dict[str, Any] | None) -> float | None:
+def best_of(record: Record | None) -> float | None:
     """The validation that a cell is picked by."""
-    return None if record is None else record["best"]["scores"][record["settings"]["validation"]["goal"]]
+    return None if record is None else record.best.scores[record.goal]
 
 
 def planned_updates(stage: Stage) -> int:
@@ -322,16 +327,14 @@ def _record_what_is_done(run: Run, say: Callable[[str], None]) -> None:
             say(_line(run.grid.cells[cell], seed, run.write(cell, seed)))
 
 
-def _line(cell: Cell, seed: int, record: dict[str, Any]) -> str:
-    found = ", ".join(f"{name} {score:.4g}" for name, score in record["best"]["scores"].items())
-    tested = ", ".join(
-        f"{name} {one['score']:.4g}" for name, one in (record["test"] or {"scores": {}})["scores"].items()
-    )
-    minutes = record["seconds"] / 60
-    line = (
-        f"{cell_name(cell)} seed {seed}: {found} on validation after {record['updates']:,} updates, {minutes:.1f} min"
-    )
-    return f"{line}; {tested} on test" if tested else line
+def _line(cell: Cell, seed: int, record: Record) -> str:
+    found, tested = _scores(record.best.scores), _scores(record.test.scores if record.test else {})
+    where = f"{found} on validation after {record.updates:,} updates, {record.seconds / 60:.1f} min"
+    return f"{cell_name(cell)} seed {seed}: {where}" + (f"; {tested} on test" if tested else "")
+
+
+def _scores(found: Mapping[str, float]) -> str:
+    return ", ".join(f"{name} {score:.4g}" for name, score in found.items())
 
 
 def _progress(run: Run, at_work: dict[str, str], jobs: int) -> Progress:

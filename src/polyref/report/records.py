@@ -4,72 +4,23 @@ In:   a folder with grid.json and one JSON file per cell and seed.
 Out:  Records: what was planned, how to show it, and for each cell the runs that are there.
 Not:  what is shown (tables.py, figures.py), running the cells (experiment/).
 
-What contradicts itself is refused here, before anything is made of it.
+What does not fit together is refused here, before anything is made of it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from types import UnionType
 from typing import Any
 
-from polyref.data.formats.jsonl import json_of
 from polyref.errors import InputError, SettingsError
 from polyref.experiment.layout import GRID, cell_name, grouped, layout_of, picked
+from polyref.experiment.record import AGAIN, Cell, Record, Table, Tested
 from polyref.files import reading
 from polyref.settings import refuse_unknown, within
 
 LOWER_IS_BETTER = ("perplexity",)
-_AGAIN = "run polyref experiment again"
-_KINDS: dict[Any, str] = {
-    str: "a string",
-    int: "a whole number",
-    int | float: "a number",
-    list: "a list",
-    dict: "an object",
-    dict | None: "an object or null",
-}
-
-Cell = Mapping[str, str]  # value by axis; a cell need not have every axis
-
-
-@dataclass(frozen=True, slots=True)
-class Point:
-    """A validation."""
-
-    updates: int
-    epoch: int
-    scores: Mapping[str, float]
-
-
-@dataclass(frozen=True, slots=True)
-class Tested:
-    """`signatures` say how scores were computed; `per_example` has the statistics that comparisons need; `inputs`
-    changes with the contents of the test set."""
-
-    inputs: str
-    examples: int
-    scores: Mapping[str, float]
-    signatures: Mapping[str, str]
-    per_example: Mapping[str, list[Any]]
-    extra: Mapping[str, float]
-
-
-@dataclass(frozen=True, slots=True)
-class Run:
-    """A cell trained with one seed; `best` is its best validation."""
-
-    file: str
-    cell: Cell
-    seed: int
-    curve: tuple[Point, ...]
-    updates: int
-    epochs: int
-    best: Point
-    test: Tested | None
-    versions: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,10 +33,10 @@ class Group:
 
     cell: Cell
     picked: Cell
-    runs: tuple[Run, ...]
+    runs: tuple[Record, ...]
 
     @property
-    def tested(self) -> tuple[Run, ...]:
+    def tested(self) -> tuple[Record, ...]:
         return tuple(run for run in self.runs if run.test is not None)
 
     @property
@@ -154,7 +105,7 @@ class Records:
     expansions: tuple[Expansion, ...]
     planned: int
     left_out: int  # records of cells, seeds or settings that the grid had before
-    runs: tuple[Run, ...] = field(repr=False)
+    runs: tuple[Record, ...] = field(repr=False)
 
     @property
     def seeds_there(self) -> int:
@@ -181,7 +132,7 @@ def read_records(folder: str | Path) -> Records:
         raise InputError(
             "this is not a folder" if place.exists() else "there is no such folder", cure, file=str(folder)
         )
-    grid = _Table.read(place / GRID, _AGAIN)
+    grid = Table.read(place / GRID, AGAIN)
     axes = _axes(grid)
     cells = [_cell(one, axes) for one in grid.tables("cells")]
     seeds = tuple(grid.list_of("seeds", int))
@@ -222,65 +173,12 @@ def read_records(folder: str | Path) -> Records:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Table:
-    """An object of a JSON file, with what an error about it says."""
-
-    content: Mapping[str, Any]
-    file: str
-    cure: str
-    at: str = ""  # what its keys come after: "report."
-
-    @classmethod
-    def read(cls, path: Path, cure: str) -> _Table:
-        with reading(path):
-            text = path.read_text(encoding="utf-8", errors="replace")
-        content = json_of(text, str(path), cure=cure)
-        if not isinstance(content, dict):
-            raise InputError("this is not a JSON object", cure, file=str(path))
-        return cls(content, str(path), cure)
-
-    def refuse(self, problem: str, cure: str = "") -> None:
-        raise InputError(problem, cure or self.cure, file=self.file)
-
-    def get(self, key: str, kind: type | UnionType) -> Any:
-        """A value of a kind."""
-        if key not in self.content:
-            self.refuse(f'"{self.at}{key}" is missing')
-        value = self.content[key]
-        if not isinstance(value, kind) or isinstance(value, bool):
-            self.refuse(f'"{self.at}{key}" is not {_KINDS[kind]}')
-        return value
-
-    def list_of(self, key: str, kind: type) -> list[Any]:
-        found: list[Any] = self.get(key, list)
-        for item in found:
-            if not isinstance(item, kind) or isinstance(item, bool):
-                self.refuse(f'"{self.at}{key}" holds what is not {_KINDS[kind]}')
-        return found
-
-    def table(self, key: str) -> _Table:
-        return _Table(self.get(key, dict), self.file, self.cure, f"{self.at}{key}.")
-
-    def tables(self, key: str) -> list[_Table]:
-        items = self.get(key, list)
-        for item in items:
-            if not isinstance(item, dict):
-                self.refuse(f'"{self.at}{key}" holds what is not an object')
-        return [_Table(item, self.file, self.cure, f"{self.at}{key}.{n}.") for n, item in enumerate(items, 1)]
-
-    def values(self, key: str, kind: type | UnionType) -> dict[str, Any]:
-        """A table that holds values of one kind."""
-        inner = self.table(key)
-        return {name: inner.get(name, kind) for name in inner.content}
-
-
-def _axes(grid: _Table) -> dict[str, tuple[str, ...]]:
+def _axes(grid: Table) -> dict[str, tuple[str, ...]]:
     table = grid.table("axes")
     return {axis: tuple(table.list_of(axis, str)) for axis in table.content}
 
 
-def _cell(table: _Table, axes: Mapping[str, Sequence[str]]) -> dict[str, str]:
+def _cell(table: Table, axes: Mapping[str, Sequence[str]]) -> dict[str, str]:
     cell = {axis: table.get(axis, str) for axis in table.content}
     for axis, value in cell.items():
         if value not in axes.get(axis, ()):
@@ -289,7 +187,7 @@ def _cell(table: _Table, axes: Mapping[str, Sequence[str]]) -> dict[str, str]:
 
 
 def _layout(
-    grid: _Table, axes: Mapping[str, Sequence[str]], cells: list[dict[str, str]], pick: Sequence[str]
+    grid: Table, axes: Mapping[str, Sequence[str]], cells: list[dict[str, str]], pick: Sequence[str]
 ) -> dict[str, Any]:
     """How the records are shown. The grid file was checked in the same way; grid.json may have been edited since."""
     try:
@@ -304,15 +202,15 @@ def _layout(
     return found
 
 
-def _part(table: _Table) -> Part:
+def _part(table: Table) -> Part:
     counts = [table.get(key, int) for key in ("examples", "references", "least", "most")]
     return Part(table.get("part", str), *counts)
 
 
-def _expansion(table: _Table, axes: Mapping[str, Sequence[str]]) -> Expansion:
+def _expansion(table: Table, axes: Mapping[str, Sequence[str]]) -> Expansion:
     possible: dict[int, int] = {}
     for power, count in table.values("possible", int).items():
-        number = int(power) if power.isdecimal() else 0
+        number = int(power) if power.isdecimal() and len(power) < 20 else 0
         if number < 1 or number & (number - 1):
             table.refuse(f'"{table.at}possible" has the key "{power}", which is not a power of two')
         possible[number.bit_length() - 1] = count
@@ -321,23 +219,27 @@ def _expansion(table: _Table, axes: Mapping[str, Sequence[str]]) -> Expansion:
     return Expansion(values, table.get("per_example", int), table.get("short", int), dict(sorted(possible.items())))
 
 
-def _runs(folder: Path, grid: _Table) -> tuple[list[Run], int]:
+def _runs(folder: Path, grid: Table) -> tuple[list[Record], int]:
     """The runs that the grid plans, and the number of others: it may have had other cells, seeds, settings or data."""
     with reading(folder):
         files = sorted(path for path in folder.iterdir() if path.suffix == ".json" and path.name != GRID)
     jobs, runs = grid.table("jobs"), []
     for path in files:
-        record = _Table.read(path, f"{_AGAIN}, or move the file away")
-        job = jobs.table(path.stem) if path.stem in jobs.content else None
-        if job is not None and all(record.get(key, str) == job.get(key, str) for key in ("job", "inputs")):
-            run = _run(record, job.get("test_set", str))
-            if _stem(run.cell, run.seed) != path.stem:
-                record.refuse(f"this is the record of {_stem(run.cell, run.seed)}")
-            runs.append(run)
+        if path.stem not in jobs.content:
+            continue
+        job, run = jobs.table(path.stem), Record.read(path)
+        if (run.job, run.inputs) != (job.get("job", str), job.get("inputs", str)):
+            continue
+        if _stem(run.cell, run.seed) != path.stem:
+            problem = f"this is the record of {_stem(run.cell, run.seed)}"
+            raise InputError(problem, f"{AGAIN}, or move the file away", file=run.file)
+        if run.test is not None and run.test.inputs != job.get("test_set", str):
+            run = replace(run, test=None)  # of the test set as it was before
+        runs.append(run)
     return runs, len(files) - len(runs)
 
 
-def _planned(grid: _Table, cells: Sequence[Cell], seeds: Sequence[int], pick: Sequence[str]) -> int:
+def _planned(grid: Table, cells: Sequence[Cell], seeds: Sequence[int], pick: Sequence[str]) -> int:
     """How many runs the grid plans: validation picks with the first seed; cells may have fewer seeds than others."""
     jobs = grid.table("jobs").content
     counts = [sum(_stem(cell, seed) in jobs for seed in seeds[1:]) for cell in cells]
@@ -349,48 +251,10 @@ def _stem(cell: Cell, seed: int) -> str:
     return f"{cell_name(cell)}-seed{seed}"
 
 
-def _run(table: _Table, test_set: str) -> Run:
-    best = table.table("best")
-    test = None if table.get("test", dict | None) is None else _test(table.table("test"))
-    if test is not None and test.inputs != test_set:
-        test = None  # of the test set as it was before
-    return Run(
-        file=table.file,
-        cell=table.values("cell", str),
-        seed=table.get("seed", int),
-        curve=tuple(
-            Point(one.get("updates", int), one.get("epoch", int), one.values("scores", int | float))
-            for one in table.tables("curve")
-        ),
-        updates=table.get("updates", int),
-        epochs=table.get("epochs", int),
-        best=Point(best.get("updates", int), 0, best.values("scores", int | float)),
-        test=test,
-        versions=table.values("versions", str),
-    )
-
-
-def _test(table: _Table) -> Tested:
-    scores = table.table("scores")
-    scored = {name: scores.table(name) for name in scores.content}
-    examples, per_example = table.get("examples", int), table.values("per_example", list)
-    for name, rows in per_example.items():
-        if len(rows) != examples:
-            table.refuse(f'"test.per_example.{name}" is for {len(rows):,} examples, and there are {examples:,}')
-    return Tested(
-        table.get("inputs", str),
-        examples,
-        {name: one.get("score", int | float) for name, one in scored.items()},
-        {name: one.get("signature", str) for name, one in scored.items()},
-        per_example,
-        table.values("extra", int | float),
-    )
-
-
 # -- runs by cell ---------------------------------------------------------------------------------------------------
 
 
-def _check_tests(runs: Sequence[Run]) -> None:
+def _check_tests(runs: Sequence[Record]) -> None:
     """All cells are tested on the same examples."""
     tested = [(run.file, run.test) for run in runs if run.test is not None]
     for file, test in tested:
@@ -399,11 +263,11 @@ def _check_tests(runs: Sequence[Run]) -> None:
             sizes = f"{test.examples:,} examples, and that of {Path(other).name} {first.examples:,}"
             raise InputError(f"the test set has {sizes}", "test all cells on the same examples", file=file)
         if test.inputs != first.inputs:
-            raise InputError(f"the test set has other contents than that of {Path(other).name}", _AGAIN, file=file)
+            raise InputError(f"the test set has other contents than that of {Path(other).name}", AGAIN, file=file)
 
 
 def _grouped(
-    cells: Sequence[Cell], runs: Sequence[Run], seeds: Sequence[int], pick: Sequence[str], goal: str
+    cells: Sequence[Cell], runs: Sequence[Record], seeds: Sequence[int], pick: Sequence[str], goal: str
 ) -> list[Group]:
     """Cells that differ only in what is picked, and of these the best on the first seed."""
     there = {_stem(run.cell, run.seed): run for run in runs}
@@ -423,7 +287,7 @@ def _grouped(
     return groups
 
 
-def score_of(run: Run, metric: str) -> float:
+def score_of(run: Record, metric: str) -> float:
     """The best validation's score by a metric, which must be there."""
     if metric not in run.best.scores:
         problem = f'"best.scores" has no "{metric}", which {GRID} asks for'

@@ -14,12 +14,12 @@ from itertools import groupby
 from statistics import fmean, stdev
 from typing import Any
 
-from polyref.errors import InputError
 from polyref.experiment.layout import cell_name
+from polyref.experiment.record import Record
 from polyref.report.forms import Cell, Table
-from polyref.report.records import LOWER_IS_BETTER, Group, Records, Run, score_of, shown
+from polyref.report.records import LOWER_IS_BETTER, Group, Records, score_of, shown
 from polyref.score import METRICS
-from polyref.score.significance import Statistics, compare, statistics_of
+from polyref.score.significance import Statistics, compare
 from polyref.settings import counted
 
 _DIGITS = 3  # at most: seeds differ by more
@@ -376,15 +376,8 @@ def comparisons_table(records: Records) -> Table | None:
 
 
 def _statistics(group: Group, metric: str) -> list[Statistics]:
-    """Of each seed that has them; those that cannot be read are refused by the name of their file."""
-    found = []
-    for run, test in zip(group.tested, group.tests, strict=True):
-        if metric in test.per_example:
-            try:
-                found.append(statistics_of(test.per_example[metric], metric))
-            except InputError as error:
-                raise InputError(f'"test.per_example.{metric}": {error.problem}', error.cure, file=run.file) from None
-    return found
+    """Of each seed that has them."""
+    return [test.per_example[metric] for test in group.tests if metric in test.per_example]
 
 
 def _p_value(value: float) -> str:
@@ -394,19 +387,19 @@ def _p_value(value: float) -> str:
 # -- what tables share ----------------------------------------------------------------------------------------------
 
 
-def _best(metric: str) -> Callable[[Run], float]:
+def _best(metric: str) -> Callable[[Record], float]:
     return lambda run: score_of(run, metric)
 
 
-def _tested(metric: str) -> Callable[[Run], float | None]:
+def _tested(metric: str) -> Callable[[Record], float | None]:
     return lambda run: None if run.test is None else run.test.scores.get(metric)
 
 
-def _known(score: Callable[[Run], float | None], runs: Sequence[Run]) -> list[float]:
+def _known(score: Callable[[Record], float | None], runs: Sequence[Record]) -> list[float]:
     return [value for run in runs if (value := score(run)) is not None]
 
 
-def _score(records: Records, runs: Sequence[Run], score: Callable[[Run], float | None], metric: str) -> str:
+def _score(records: Records, runs: Sequence[Record], score: Callable[[Record], float | None], metric: str) -> str:
     values = _known(score, runs)
     if not values:
         return ""
@@ -415,7 +408,7 @@ def _score(records: Records, runs: Sequence[Run], score: Callable[[Run], float |
     return text if len(values) == records.seeds_there else f"{text} ({counted(len(values), 'seed')})"
 
 
-def _updates(runs: Sequence[Run]) -> str:
+def _updates(runs: Sequence[Record]) -> str:
     if not runs:
         return ""
     return f"{fmean(run.best.updates for run in runs):,.0f} of {fmean(run.updates for run in runs):,.0f}"
@@ -424,8 +417,8 @@ def _updates(runs: Sequence[Run]) -> str:
 def _leaders(
     groups: Sequence[Group | None],
     metric: str,
-    runs_of: Callable[[Group], Sequence[Run]],
-    score: Callable[[Run], float | None],
+    runs_of: Callable[[Group], Sequence[Record]],
+    score: Callable[[Record], float | None],
 ) -> list[Group]:
     """The best by a metric, several where they look the same; nobody where all do."""
     means = [
@@ -451,7 +444,7 @@ def _labels(records: Records, group: Group, axes: Sequence[str]) -> list[str]:
 
 
 def _numbers(
-    records: Records, group: Group, metric: str, scores: Sequence[float], runs: Sequence[Run]
+    records: Records, group: Group, metric: str, scores: Sequence[float], runs: Sequence[Record]
 ) -> dict[str, object]:
     axes = [axis for axis in records.axes if axis not in records.pick]
     return {
