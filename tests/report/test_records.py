@@ -236,7 +236,7 @@ REPORTS: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "curves along nothing": (
         {"curves": [{"title": "t", "lines": "method", "x": "time"}]},
-        '"report.curves.x" is "time"; choose from updates, epochs, method, references, align',
+        '"report.curves.1.x" is "time"; choose from updates, epochs, method, references, align',
     ),
 }
 

@@ -23,9 +23,9 @@ from typing import Any
 
 from polyref.data import Input
 from polyref.errors import SettingsError
-from polyref.experiment.layout import Cell, cell_name, grouped, layout_of
+from polyref.experiment.layout import Cell, cell_name, grouped, layout_of, refuse_twice
 from polyref.experiment.reading import Layer, read_layer, read_recipe
-from polyref.experiment.recipe import Recipe, Stage, recipe_of
+from polyref.experiment.recipe import Place, Recipe, Stage, recipe_of
 from polyref.files import reading
 from polyref.fit import fingerprint
 from polyref.settings import build, refuse_unknown, required, setting, settings, shown, table_of, within
@@ -63,6 +63,7 @@ class GridSection:
         for seed in self.seeds:
             if not 0 <= seed < 2**32:
                 raise SettingsError(f"holds {seed}", f"give numbers from 0 to {2**32 - 1}", key="seeds")
+        refuse_twice("pick", self.pick)
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,10 +212,19 @@ def _placed(layer: Layer) -> Iterator[None]:
     except SettingsError as error:
         places = []
         for key in filter(None, (error.key, *error.also)):
-            parts = tuple(key.split("."))
+            parts = _place(key)
             known = (parts[:end] for end in range(len(parts), 0, -1) if layer.line_of(parts[:end]))
             places.append(next(known, parts))
         raise SettingsError(layer.blamed(str(error), places)) from None
+
+
+def _place(key: str) -> Place:
+    """The place of a key that may be in one of several tables, which are counted from one: cells.2.method."""
+    parts: list[str | int] = [*key.split(".")]
+    at = {"cells": 1, "report": 2}.get(key.split(".")[0], len(parts))
+    if at < len(parts) and (number := str(parts[at])).isdecimal():
+        parts[at] = int(number) - 1
+    return tuple(parts)
 
 
 def _axes(given: Any) -> dict[str, dict[str, Any]]:
@@ -247,8 +257,8 @@ def _cells(
         raise SettingsError("is not a list of tables", "begin each with [[cells]]", key="cells")
     found: list[Cell] = []
     seeds: list[tuple[int, ...]] = []
-    for block in blocks:
-        with within("cells"):
+    for number, block in enumerate(blocks, 1):
+        with within(f"cells.{number}"):
             refuse_unknown("axis", list(block), [*axes, "seeds"])
             own = _first_seeds(block.get("seeds", len(all_seeds)), all_seeds)
             named = [axis for axis in axes if axis in block]
@@ -290,7 +300,7 @@ def _values(given: Any, axis: str, values: Mapping[str, Any]) -> list[str]:
 
 def _recipe(top: GridSection, layer: Layer, axes: Mapping[str, Mapping[str, Any]], cell: Cell, *first: Layer) -> Recipe:
     """The recipe of a cell: what is set for all cells comes over the recipe, and then what the cell sets."""
-    layers = [*first, Layer(f"{layer.name}: set", table_of(layer.tables.get("set", {}), "set"))]
+    layers = [*first, replace(layer, tables=table_of(layer.tables.get("set", {}), "set"), under=("set",))]
     layers.append(Layer("", {"run": {"output": top.output}}))
-    layers += [Layer(f"{layer.name}: axis.{axis}.{value}", axes[axis][value]) for axis, value in cell.items()]
+    layers += [replace(layer, tables=axes[axis][value], under=("axis", axis, value)) for axis, value in cell.items()]
     return read_recipe(top.recipe, layers=layers)

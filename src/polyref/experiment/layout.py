@@ -73,7 +73,9 @@ def layout_of(
     found: dict[str, Any] = {key: value for key, value in contents(build(ReportSection, content)).items() if value}
     for key in ("rows", "columns"):
         with within(key):
-            refuse_unknown("axis", found.get(key, ()), list(axes))
+            refuse_unknown("axis", found.get(key, ()), [axis for axis in axes if axis not in pick])
+    for key in ("rows", "columns", "metrics"):
+        refuse_twice(key, found.get(key, ()))
     if both := [axis for axis in found.get("columns", ()) if axis in found.get("rows", ())]:
         raise SettingsError(f"has {both[0]}, which is in rows too", "leave one of them out", key="columns")
     groups = [common for common, _ in grouped(cells, pick)]
@@ -88,12 +90,20 @@ def layout_of(
     if pairs is not None:
         found["pairs"] = [_pair(one, axes, groups, pick) for one in _list(pairs, "pairs")]
     figures = [table_of(one, "curves", inline=True) for one in _list([] if curves is None else curves, "curves")]
-    with within("curves"):
-        figures = [_curve(one, axes, pick, scores) for one in figures]
-    return found | ({"curves": figures} if figures else {})
+    for number, one in enumerate(figures, 1):
+        with within(f"curves.{number}"):
+            found.setdefault("curves", []).append(_curve(one, axes, pick, scores))
+    return found
+
+
+def refuse_twice(key: str, names: Sequence[str]) -> None:
+    """Refuse a list that has something twice."""
+    if again := [name for number, name in enumerate(names) if name in names[:number]]:
+        raise SettingsError(f"has {shown(again[0])} twice", "name it once", key=key)
 
 
 def _curve(figure: dict[str, Any], axes: Axes, pick: Collection[str], scores: Sequence[str] | None) -> dict[str, Any]:
+    refuse_unknown("key", figure, [*CurveSection.__dataclass_fields__, "where"])
     where = _chosen_values(figure.pop("where", {}), "where", axes)
     found = contents(build(CurveSection, figure))
     free = [axis for axis in axes if axis not in pick]  # cells that differ only in what is picked are one
@@ -122,12 +132,12 @@ def _cell(given: Any, key: str, axes: Axes, groups: Sequence[Cell], pick: Collec
     fitting = [cell] if cell in groups else [group for group in groups if cell.items() <= group.items()]
     if any(group != fitting[0] for group in fitting) or not fitting:
         problem = f"is {cell_name(cell)}, which {'several cells are' if fitting else 'no cell is'}"
-        raise SettingsError(problem, "name one of the cells", key=key)
-    return cell
+        raise SettingsError(problem if cell else "names no axis", "name one of the cells", key=key)
+    return fitting[0]
 
 
 def _pair(given: Any, axes: Axes, groups: Sequence[Cell], pick: Collection[str]) -> list[Cell]:
-    both = [_cell(one, "pairs", axes, groups, pick) for one in _list(given, "pairs")]
+    both = [_cell(one, "pairs", axes, groups, pick) for one in given] if isinstance(given, list) else []
     if len(both) != 2 or both[0] == both[1]:
         raise SettingsError("holds what is not two cells", "name two different ones in each", key="pairs")
     return both

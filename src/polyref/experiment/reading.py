@@ -278,11 +278,13 @@ def _described() -> dict[str, tuple[list[Any], str]]:
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """Something that sets keys: tables, and for a file its text. Tables that are given in Python have no name."""
+    """Something that sets keys: tables, and for a file its text, where they may be under another table. Tables that
+    are given in Python have no name."""
 
     name: str
     tables: Tables
     text: str = ""
+    under: Place = ()
 
     def blamed(self, text: str, places: Iterable[Place]) -> str:
         """A message with the name of the layer, and the line where that is plain."""
@@ -297,7 +299,7 @@ class Layer:
         def is_set(count: int) -> bool:
             for end in range(count, len(lines)):
                 with suppress(ValueError):  # it ends inside a value of several lines
-                    return has(tomllib.loads("\n".join(lines[:end])), place)
+                    return has(tomllib.loads("\n".join(lines[:end])), (*self.under, *place))
             return has(self.tables, place)
 
         return bisect_left(range(len(lines) + 1), True, key=is_set) if self.text and has(self.tables, place) else 0
