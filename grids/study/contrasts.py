@@ -25,13 +25,16 @@ ALL = range(1, 1000)
 DIGITS = {"bleu": 2, "cider": 3}
 # What it is, the cell and the one it is compared with (each grid/cell), and which seeds.
 CONTRASTS: list[tuple[str, str, str, Collection[int]]] = [
-    ("Flickr8k, all images, seeds 1 to 3", "flickr8k-full/judged", "flickr8k-full/gold", range(1, 4)),
-    ("the same, seeds 4 to 8, which decide", "flickr8k-full/judged", "flickr8k-full/gold", range(4, 9)),
+    ("Flickr8k, all images, seeds 4 to 8, which decide", "flickr8k-full/judged", "flickr8k-full/gold", range(4, 9)),
+    ("the same, seeds 1 to 3, before", "flickr8k-full/judged", "flickr8k-full/gold", range(1, 4)),
+    ("the same, all seeds", "flickr8k-full/judged", "flickr8k-full/gold", ALL),
     ("E2E, all inputs", "e2e-full/judged", "e2e-full/gold", ALL),
     ("Flickr8k, 1,000 images, two captions", "flickr8k-techniques/judged", "flickr8k-techniques/gold", ALL),
     ("E2E, 1,000 inputs, by BLEU", "e2e-techniques/judged", "e2e-techniques/gold", ALL),
     ("the same, by CIDEr, seeds 6 to 20, which decide", "e2e-cider/judged", "e2e-cider/gold", range(6, 21)),
     ("the same, all seeds", "e2e-cider/judged", "e2e-cider/gold", ALL),
+    ("E2E, 300 inputs", "e2e-300/judged", "e2e-300/gold", ALL),
+    ("the same, judged and drawn at random", "e2e-300/judged", "e2e-300/control", ALL),
     ("English to French, two references", "tatoeba-techniques/judged", "tatoeba-techniques/gold", ALL),
     ("two stages, E2E", "e2e-two-stages/stages", "e2e-techniques/gold", ALL),
     ("two stages, English to French", "tatoeba-two-stages/stages", "tatoeba-techniques/gold", ALL),
@@ -42,6 +45,19 @@ CONTRASTS: list[tuple[str, str, str, Collection[int]]] = [
     ("the same, half gold", "flickr8k-remedies/share", "flickr8k-table5/shuffle-5", ALL),
     ("the same, soft targets", "flickr8k-remedies/soft", "flickr8k-table5/shuffle-5", ALL),
     ("Shuffle 5 with soft targets, and without", "flickr8k-remedies/soft-gold", "flickr8k-table5/shuffle-5", ALL),
+    ("Shuffle 5 and Sample One 5 for as long", "flickr8k-table5/shuffle-5", "flickr8k-equal/sample-one-5", ALL),
+    (
+        "Sample One 20, soft, and 5, both for as long",
+        "flickr8k-equal/sample-one-20-soft",
+        "flickr8k-equal/sample-one-5",
+        ALL,
+    ),
+    (
+        "English to French, less pre-training: Uniform 50, soft, and 4",
+        "tatoeba-small/uniform-50-soft",
+        "tatoeba-small/uniform-4",
+        ALL,
+    ),
     ("the best remedy and Sample One 5", "flickr8k-remedies/share", "flickr8k-table5/sample-one-5", ALL),
 ]
 
