@@ -96,13 +96,14 @@ paper: .venv/dev
 	@mkdir -p build
 	$(BIN)/polyref expand src/polyref/data/sample.jsonl --align soft --per-example 20 --keep-lattice --output build/case.jsonl
 	$(BIN)/polyref report $(RECORDS) --case build/case.jsonl --output docs/report
-	$(BIN)/python grids/study/contrasts.py results > docs/report/contrasts.md
+	$(BIN)/python grids/study/contrasts.py results docs/report
 	cp docs/report/flickr8k-table4-curves-1.svg docs/pictures/results-methods.svg
 	cp docs/report/flickr8k-table4-curves-3.svg docs/pictures/results-numbers.svg
 	cp docs/report/e2e-techniques-curves-1.svg docs/pictures/results-techniques.svg
 	cp docs/report/tatoeba-table2-curves-1.svg docs/pictures/results-translation-methods.svg
 	cp docs/report/tatoeba-table2-curves-3.svg docs/pictures/results-translation-numbers.svg
 	cp docs/report/flickr8k-table4-possible.svg docs/pictures/results-lattices.svg
+	cp docs/report/contrasts.svg docs/pictures/results-contrasts.svg
 	cp docs/report/case.svg docs/pictures/results-case.svg
 
 clean:
