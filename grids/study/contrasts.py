@@ -84,11 +84,11 @@ def statistics(results: Path, name: str, seeds: Collection[int], metric: str) ->
     return [test[metric] for test in tests if metric in test]
 
 
-def found(results: Path, contrast: Contrast, metric: str) -> tuple[str, Comparison] | None:
-    """How many seeds, and what they come to; None before there are any."""
+def found(results: Path, contrast: Contrast, metric: str, least: int = 1) -> tuple[str, Comparison] | None:
+    """How many seeds, and what they come to; None before each side has the least number."""
     _, one, other, seeds = contrast
     ours, theirs = (statistics(results, name, seeds, metric) for name in (one, other))
-    if not ours or not theirs:
+    if min(len(ours), len(theirs)) < least:
         return None
     return f"{len(ours)}, {len(theirs)}" if len(ours) != len(theirs) else f"{len(ours)}", compare(ours, theirs)
 
@@ -116,7 +116,7 @@ def draw(results: Path, output: Path) -> None:
         both = figure.subplots(1, 2, sharey=True, width_ratios=[3, 2])
         for axes, metric, title in zip(both, DIGITS, ("BLEU", "CIDEr"), strict=True):
             for place, contrast in enumerate(PRIMARY):
-                if there := found(results, contrast, metric):
+                if there := found(results, contrast, metric, least=3):
                     one = there[1]
                     ink = "#1a5fb4" if one.p_bootstrap < 0.05 else "#5c6370"
                     axes.plot([one.low, one.high], [place, place], color=ink, linewidth=1.6, solid_capstyle="butt")

@@ -21,6 +21,7 @@ from polyref.files import reading
 from polyref.score.significance import Statistics, statistics_of
 
 AGAIN = "run polyref experiment again"
+FILE_CURE = f"{AGAIN}, or move the file away"
 _KINDS: dict[Any, str] = {
     str: "a string",
     int: "a whole number",
@@ -29,7 +30,7 @@ _KINDS: dict[Any, str] = {
     dict: "an object",
     dict | None: "an object or null",
 }
-_LARGEST = 1e15  # no count, time or score is larger
+_LARGEST = 1e30  # no count, time or score is larger; of a perplexity exp(50) is shown at the most
 
 Cell = Mapping[str, str]  # value by axis; a cell need not have every axis
 
@@ -81,7 +82,22 @@ class Record:
 
     @classmethod
     def read(cls, path: Path) -> Record:
-        return _record(Table.read(path, f"{AGAIN}, or move the file away"))
+        return cls.of(Table.read(path, FILE_CURE))
+
+    @classmethod
+    def of(cls, table: Table) -> Record:
+        goal = table.table("settings").table("validation").get("goal", str)
+        return cls(
+            file=table.file,
+            cell=table.values("cell", str),
+            seed=table.get("seed", int),
+            job=table.get("job", str),
+            inputs=table.get("inputs", str),
+            goal=goal,
+            **training_of(table, goal),
+            test=None if table.get("test", dict | None) is None else _tested(table.table("test")),
+            versions=table.values("versions", str),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,32 +158,24 @@ class Table:
         return {name: inner.get(name, kind) for name in inner.content}
 
 
-def _record(table: Table) -> Record:
-    best, goal = table.table("best"), table.table("settings").table("validation").get("goal", str)
+def training_of(table: Table, goal: str) -> dict[str, Any]:
+    """What a run came to: its part of a record, which stands by itself until there is one."""
+    best, updates = table.table("best"), table.get("updates", int)
     scores = best.values("scores", int | float)
     if goal not in scores:
         table.refuse(f'"best.scores" has no "{goal}", which chose it')
-    updates = table.get("updates", int)
     if updates < 1:
         table.refuse(f'"updates" is {updates}')
-    return Record(
-        file=table.file,
-        cell=table.values("cell", str),
-        seed=table.get("seed", int),
-        job=table.get("job", str),
-        inputs=table.get("inputs", str),
-        goal=goal,
-        curve=tuple(
+    return {
+        "curve": tuple(
             Point(one.get("updates", int), one.get("epoch", int), one.values("scores", int | float))
             for one in table.tables("curve")
         ),
-        updates=updates,
-        epochs=table.get("epochs", int),
-        seconds=table.get("seconds", int | float),
-        best=Point(best.get("updates", int), 0, scores),
-        test=None if table.get("test", dict | None) is None else _tested(table.table("test")),
-        versions=table.values("versions", str),
-    )
+        "updates": updates,
+        "epochs": table.get("epochs", int),
+        "seconds": table.get("seconds", int | float),
+        "best": Point(best.get("updates", int), 0, scores),
+    }
 
 
 def _tested(table: Table) -> Tested:

@@ -27,7 +27,7 @@ from polyref.experiment.grid import Grid, Job
 from polyref.experiment.inputs import check_files, cut_down, expanded
 from polyref.experiment.layout import GRID, Cell, cell_name
 from polyref.experiment.recipe import PERPLEXITY, Stage, ValidationSection
-from polyref.experiment.record import Record, Tested
+from polyref.experiment.record import AGAIN, Record, Table, Tested, training_of
 from polyref.features.features import Features
 from polyref.files import write_whole, writing
 from polyref.model import load_model
@@ -67,10 +67,12 @@ def write_json(path: Path, content: Any) -> None:
 
 def is_trained(job: Job) -> bool:
     folder = Path(job.stage.run.output)
-    match found := read_json(folder / DONE):
-        case {"updates": int(), "epochs": int(), "seconds": int() | float(), "best": dict(), "curve": list()}:
-            return is_of(found, job.inputs) and (folder / WEIGHTS).is_file()
-    return False
+    try:
+        done = Table.read(folder / DONE, AGAIN)
+        training_of(done, job.stage.validation.goal)
+        return done.get("inputs", str) == job.inputs and (folder / WEIGHTS).is_file()
+    except InputError:
+        return False
 
 
 def is_tested(job: Job) -> bool:
@@ -130,14 +132,17 @@ def write_done(job: Job, updates: int, epochs: int, best_updates: int) -> None:
     folder = Path(job.stage.run.output)
     steps = [json.loads(line) for line in (folder / STEPS).read_text(encoding="utf-8").splitlines()]
     curve = [_point(step) for step in steps if "validation" in step]
+    best = next((point["scores"] for point in curve if point["updates"] == best_updates), None)
+    if best is None:
+        raise InputError(
+            "lacks validations of this run", "delete its folder to train it again", file=str(folder / STEPS)
+        )
     found = {
         "inputs": job.inputs,
         "updates": updates,
         "epochs": epochs,
-        "seconds": max((step["seconds"] for step in steps), default=0.0),
-        "best": next(
-            {"updates": best_updates, "scores": one["scores"]} for one in curve if one["updates"] == best_updates
-        ),
+        "seconds": max(step["seconds"] for step in steps),
+        "best": {"updates": best_updates, "scores": best},
         "curve": curve,
     }
     write_json(folder / DONE, found)
@@ -199,10 +204,7 @@ def write_grid(grid: Grid, cells: Sequence[int]) -> None:
     """What the grid is, and what its data are. Those of `cells` are there; of what is not, that stays which was written
     of the same jobs before."""
     path = grid.records / GRID
-    before: dict[str, Any] = {}
-    match found := read_json(path):
-        case {"jobs": dict(), "data": list(), "expansions": list()}:
-            before = found
+    before = found if _is_grid(found := read_json(path)) else {}
     stages = [recipe.stages[-1] for recipe in grid.recipes]
     made = [cell for cell in range(len(grid.cells)) if cell in cells or _is_made(grid, cell)]
     data, expansions = _data(grid, made), _expansions(grid, made)
@@ -239,6 +241,17 @@ def write_grid(grid: Grid, cells: Sequence[int]) -> None:
             "expansions": expansions,
         },
     )
+
+
+def _is_grid(found: Any) -> bool:
+    """Whether all is there that is kept of it."""
+    match found:
+        case {"jobs": dict(jobs), "data": list(data), "expansions": list(expansions)}:
+            parts = [isinstance(one, dict) and str(one.get("part")).split()[:1] for one in data]
+            users = [isinstance(one, dict) and isinstance(one.get("cells"), list) for one in expansions]
+            known = [part and part[0] in _PARTS for part in parts]
+            return all([*known, *users, *(isinstance(job, dict) for job in jobs.values())])
+    return False
 
 
 def _jobs(grid: Grid, cell: int) -> dict[str, dict[str, str]]:

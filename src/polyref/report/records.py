@@ -16,7 +16,7 @@ from typing import Any
 
 from polyref.errors import InputError, SettingsError
 from polyref.experiment.layout import GRID, cell_name, grouped, layout_of, picked
-from polyref.experiment.record import AGAIN, Cell, Record, Table, Tested
+from polyref.experiment.record import AGAIN, FILE_CURE, Cell, Record, Table, Tested
 from polyref.files import reading
 from polyref.settings import refuse_unknown, within
 
@@ -227,12 +227,12 @@ def _runs(folder: Path, grid: Table) -> tuple[list[Record], int]:
     for path in files:
         if path.stem not in jobs.content:
             continue
-        job, run = jobs.table(path.stem), Record.read(path)
-        if (run.job, run.inputs) != (job.get("job", str), job.get("inputs", str)):
+        job, table = jobs.table(path.stem), Table.read(path, FILE_CURE)
+        if any(table.get(key, str) != job.get(key, str) for key in ("job", "inputs")):
             continue
+        run = Record.of(table)
         if _stem(run.cell, run.seed) != path.stem:
-            problem = f"this is the record of {_stem(run.cell, run.seed)}"
-            raise InputError(problem, f"{AGAIN}, or move the file away", file=run.file)
+            table.refuse(f"this is the record of {_stem(run.cell, run.seed)}")
         if run.test is not None and run.test.inputs != job.get("test_set", str):
             run = replace(run, test=None)  # of the test set as it was before
         runs.append(run)

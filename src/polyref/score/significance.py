@@ -88,7 +88,7 @@ def statistics_of(entry: Sequence[Any], metric: str = "") -> Statistics:
     """The statistics of a JSON record: six numbers per example are those of BLEU, one is a score."""
     try:
         rows = np.asarray(entry, np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         problem = "the statistics are not numbers, or rows of different lengths"
         raise InputError(problem, f"give one number, or {BLEU_ROW} for BLEU, per example") from None
     return Statistics(metric or ("bleu" if rows.ndim == 2 and rows.shape[1] == BLEU_ROW else ""), rows)
