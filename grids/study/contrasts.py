@@ -53,6 +53,7 @@ OTHERS: list[Contrast] = [
     ("the same, soft targets", "flickr8k-remedies/soft", "flickr8k-table5/shuffle-5", ALL),
     ("Shuffle 5 with soft targets, and without", "flickr8k-remedies/soft-gold", "flickr8k-table5/shuffle-5", ALL),
     ("Shuffle 5 and Sample One 5 for as long", "flickr8k-table5/shuffle-5", "flickr8k-equal/sample-one-5", ALL),
+    ("Sample One 5, 4,000 updates and 800", "flickr8k-equal/sample-one-5", "flickr8k-table5/sample-one-5", ALL),
     (
         "Sample One 20, soft, and 5, both for as long",
         "flickr8k-equal/sample-one-20-soft",
