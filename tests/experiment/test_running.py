@@ -306,6 +306,24 @@ def test_a_model_that_is_lost_is_trained_again_if_it_is_needed(here: Path):
     assert records("one") == whole
 
 
+def test_a_stage_that_is_lost_is_not_trained_again_where_the_last_one_is_there(here: Path):
+    stages = "\n[[stage]]\nname='one'\n[[stage]]\nname='two'\n"
+    Path("recipe.toml").write_text(Path("recipe.toml").read_text() + stages)
+    run = one_cell()
+    run_grid(run)
+    first, last = run.job(0, 1).before, run.job(0, 1)
+    assert first is not None
+    weights = [Path(job.stage.run.output, "weights.safetensors") for job in (first, last)]
+    weights[0].unlink()
+    same_size("test.jsonl", "sits", "lies")
+    run_grid(one_cell())
+    assert [path.exists() for path in weights] == [False, True]
+    Path("one/records/only-seed1.json").unlink()
+    weights[1].unlink()
+    run_grid(one_cell())
+    assert all(path.exists() for path in weights)
+
+
 def test_records_need_no_log(here: Path):
     run_grid(one_cell())
     whole = records("one")
