@@ -124,7 +124,7 @@ def draw(results: Path, output: Path) -> None:
                     axes.plot([one.difference], [place], "o", color=ink, markersize=5)
             axes.axvline(0, color="#9aa0a6", linewidth=0.8, zorder=0)
             axes.set_xlabel(f"{title}: judged minus gold")
-            axes.locator_params(axis="x", nbins=6)
+            axes.locator_params(axis="x", nbins=6 if metric == "bleu" else 4)
             axes.tick_params(axis="y", length=0)
             for side in ("top", "right", "left"):
                 axes.spines[side].set_visible(False)
