@@ -99,6 +99,7 @@ paper: .venv/dev
 	$(BIN)/python grids/study/contrasts.py results docs/report
 	cp docs/report/flickr8k-table4-curves-1.svg docs/pictures/results-methods.svg
 	cp docs/report/flickr8k-table4-curves-3.svg docs/pictures/results-numbers.svg
+	cp docs/report/flickr8k-equal-curves-1.svg docs/pictures/results-equal.svg
 	cp docs/report/e2e-techniques-curves-1.svg docs/pictures/results-techniques.svg
 	cp docs/report/tatoeba-table2-curves-1.svg docs/pictures/results-translation-methods.svg
 	cp docs/report/tatoeba-table2-curves-3.svg docs/pictures/results-translation-numbers.svg
